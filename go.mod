@@ -4,6 +4,8 @@ go 1.26.0
 
 require k8s.io/apimachinery v0.37.2
 
+require github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
+
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

@@ -1,0 +1,3 @@
+package receipt
+
+//go:generate cp schema.json ../../docs/receipt.schema.json

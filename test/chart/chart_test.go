@@ -251,7 +251,7 @@ func TestArguments(t *testing.T) {
 	}{
 		{"the defaults", nil, []string{
 			"--provisioner-name=pmp.crownlabs.polito.it", "--instance=mooring", "--namespace-selector=", "--unknown-drivers=share",
-			"--workers=4", "--kube-api-qps=100", "--kube-api-burst=200", "--metrics-bind-address=:8080",
+			"--workers=16", "--kube-api-qps=0", "--kube-api-burst=0", "--metrics-bind-address=:8080",
 			"--health-probe-bind-address=:8081", "--leader-elect=true", "--log-format=json", "--log-level=info",
 		}},
 		{"everything set", map[string]any{

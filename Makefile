@@ -1,0 +1,128 @@
+# Needs Go, git and make; for `make test` a C compiler too (Go's race detector).
+# Everything that is built or downloaded goes to bin/, .cache/ and Go's own
+# caches. `make` alone lists the targets.
+
+# The Kubernetes release of the test control plane.
+K8S_VERSION ?= v1.37.2
+export K8S_VERSION
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# How long each fuzz target runs in `make test`.
+FUZZTIME ?= 5s
+# What further flags `go test` gets, such as TESTFLAGS='-run TestGrant'.
+TESTFLAGS ?=
+# How many minutes the integration suites may take altogether.
+INTEGRATION_TIMEOUT ?= 30m
+
+GOLANGCI_LINT := .cache/tools/golangci-lint
+LDFLAGS := -s -w -X main.version=$(VERSION)
+# Without -buildvcs=false a build fails where git distrusts the owner of the
+# checkout; the version is stamped by LDFLAGS anyway.
+GOBUILD := go build -buildvcs=false -trimpath -ldflags '$(LDFLAGS)'
+COMMANDS := $(notdir $(patsubst %/,%,$(dir $(wildcard cmd/*/main.go))))
+
+MAKEFLAGS += --no-print-directory
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+##@ Use
+
+.PHONY: help
+help: ## List the targets.
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+
+.PHONY: demo
+demo: controlplane build ## Share volumes on a real control plane and tell each step. KEEP=1 leaves it running.
+	@cd test && KEEP=$(KEEP) go run -buildvcs=false ./demo
+
+.PHONY: build
+build: ## Build the commands into bin/.
+	@$(if $(COMMANDS),,echo "build: cmd/ holds no command yet")
+	@set -e; for command in $(COMMANDS); do \
+		echo "build: bin/$$command $(VERSION)"; \
+		CGO_ENABLED=0 $(GOBUILD) -o bin/$$command ./cmd/$$command; \
+	done
+
+.PHONY: image
+image: ## Build the controller's image: IMAGE=<registry>/<repository>:<tag>, ARCH=amd64|arm64.
+	@IMAGE='$(IMAGE)' ARCH='$(ARCH)' CONTAINER_TOOL='$(CONTAINER_TOOL)' tools/image.sh \
+		"CGO_ENABLED=0 GOOS=linux GOARCH=\$$ARCH $(GOBUILD) -o bin/image/mooring-controller ./cmd/mooring-controller"
+
+##@ Test
+
+.PHONY: test
+test: controlplane test-unit test-fuzz test-integration ## Run all tests: units, fuzz targets briefly, and everything on a real control plane.
+
+.PHONY: test-all
+test-all: lint verify-generated test demo ## All that is checked before a change is taken.
+
+.PHONY: test-unit
+test-unit: need-cc ## Run the unit tests, without any server.
+	@echo "test: units"
+	@go test -race $(TESTFLAGS) ./...
+
+.PHONY: test-fuzz
+test-fuzz: ## Run each fuzz target for FUZZTIME beyond its seeds.
+	@echo "test: fuzz targets, $(FUZZTIME) each"
+	@tools/fuzz.sh $(FUZZTIME)
+
+# -count=1: what these tests depend on (the chart, the examples, the control
+# plane's binaries) lies outside their module, where Go's test cache looks for no
+# changes. -p 1 for the suites: each starts a control plane of its own.
+.PHONY: test-integration
+test-integration: need-cc controlplane build ## Run the chart's tests and the suites on a real control plane.
+	@echo "test: chart, control plane, tools of the tests"
+	@cd test && go test -race -count=1 $(TESTFLAGS) $$(go list ./... | grep -v /test/integration)
+	@if [ -d test/integration ]; then \
+		echo "test: integration on Kubernetes $(K8S_VERSION)"; \
+		cd test && go test -race -count=1 -v -p 1 -timeout $(INTEGRATION_TIMEOUT) $(TESTFLAGS) ./integration/...; \
+	fi
+
+.PHONY: controlplane
+controlplane: ## Build etcd, kube-apiserver, kube-controller-manager of K8S_VERSION (long, once).
+	@cd test && go run -buildvcs=false ./controlplane/build
+
+##@ Check
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Run the linters over both modules, and check that the import rules bite.
+	@tools/check-dependencies.sh
+	@tools/lint-bites.sh $(GOLANGCI_LINT)
+	@echo "lint: root module"
+	@$(GOLANGCI_LINT) run ./...
+	@echo "lint: test module"
+	@cd test && ../$(GOLANGCI_LINT) run --config ../.golangci.yml ./...
+
+.PHONY: generate
+generate: ## Write what is generated again, such as docs/reasons.md.
+	@go generate ./...
+
+# Compared with what was there before, not with the last commit: a change that
+# is not committed yet can be verified too.
+.PHONY: verify-generated
+verify-generated: ## Fail if something generated is out of date.
+	@tools/verify-generated.sh $(MAKE) generate
+
+$(GOLANGCI_LINT): tools/go.mod tools/go.sum
+	@echo "lint: building golangci-lint, once (minutes on empty caches)"
+	@cd tools && go build -buildvcs=false -o ../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+.PHONY: need-cc
+need-cc:
+	@cc=$$(go env CC); command -v "$$cc" >/dev/null || { \
+		echo "Go's race detector needs a C compiler, and \"$$cc\" is not there." >&2; \
+		echo "On Debian: apt-get install gcc libc6-dev" >&2; exit 1; }
+
+##@ Clean
+
+.PHONY: clean
+clean: ## Remove bin/ and what the tests left; keep the control plane and the tools.
+	@rm -rf bin dist
+
+.PHONY: clean-all
+clean-all: clean ## Remove .cache/ too: the next `make test` builds the control plane again.
+	@rm -rf .cache

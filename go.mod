@@ -4,7 +4,12 @@ go 1.26.0
 
 require k8s.io/apimachinery v0.37.2
 
-require github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
+require (
+	github.com/go-logr/zapr v1.3.0 // indirect
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
+	go.uber.org/multierr v1.11.0 // indirect
+	go.uber.org/zap v1.28.0 // indirect
+)
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/mooring-k8s/mooring/pkg/mooringapi"
+)
+
+// version is stamped by the build (-ldflags -X main.version=…).
+var version = "devel"
+
+// usageError is a flag that cannot be used; the program has done nothing.
+type usageError struct{ error }
+
+// flags are the command line as given; see newCommand for what each means.
+type flags struct {
+	kubeconfig        string
+	provisionerName   string
+	instance          string
+	namespaceSelector string
+	unknownDrivers    string
+	workers           int
+	kubeAPIQPS        float32
+	kubeAPIBurst      int
+	metricsAddress    string
+	probeAddress      string
+	leaderElect       bool
+	leaseNamespace    string
+	logFormat         string
+	logLevel          string
+}
+
+// choices are the flags that were checked and parsed.
+type choices struct {
+	names    mooringapi.Names
+	selector labels.Selector // nil: all namespaces
+}
+
+func newCommand() *cobra.Command {
+	var f flags
+	command := &cobra.Command{
+		Use:   "mooring-controller",
+		Short: "Bind claims to mirrors of volumes that other namespaces share",
+		Long: "mooring-controller is the PVC mirror provisioner: it binds a claim that names a claim of\n" +
+			"another namespace to a volume that reaches the same data, if that claim's owner granted it.",
+		Args:          cobra.NoArgs,
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			chosen, err := f.check()
+			if err != nil {
+				return usageError{err}
+			}
+			return serve(command.Context(), f, chosen)
+		},
+	}
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	f.register(command.Flags())
+	return command
+}
+
+func (f *flags) register(set *pflag.FlagSet) {
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; unset: $KUBECONFIG, then the Pod's service account")
+	set.StringVar(&f.provisionerName, "provisioner-name", mooringapi.DefaultProvisioner,
+		"name that classes, annotations, the finalizer and the condition start with; choose it before the first claim")
+	set.StringVar(&f.instance, "instance", "mooring", "this installation's name; names the lease, and is recorded on the volumes it makes")
+	set.StringVar(&f.namespaceSelector, "namespace-selector", "", "label selector of the namespaces whose claims are served; empty: all")
+	set.StringVar(&f.unknownDrivers, "unknown-drivers", "share",
+		"volumes of drivers without a recipe: share (the same handle, if the driver needs no attaching) or refuse")
+	set.IntVar(&f.workers, "workers", 16, "claims worked on at once")
+	set.Float32Var(&f.kubeAPIQPS, "kube-api-qps", 0, "requests a second to the API server; 0: as its own priority and fairness allows")
+	set.IntVar(&f.kubeAPIBurst, "kube-api-burst", 0, "burst above --kube-api-qps; 0: twice that")
+	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0: none")
+	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0: none")
+	set.BoolVar(&f.leaderElect, "leader-elect", true, "work only while holding the lease")
+	set.StringVar(&f.leaseNamespace, "leader-election-namespace", os.Getenv("POD_NAMESPACE"), "namespace of the lease; unset: the Pod's")
+	set.StringVar(&f.logFormat, "log-format", "json", "json or text")
+	set.StringVar(&f.logLevel, "log-level", "info", "info or debug")
+}
+
+// check returns the parsed flags, or everything that is wrong with them.
+func (f *flags) check() (choices, error) {
+	var chosen choices
+	var problems []error
+	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+
+	names, err := mooringapi.NewNames(f.provisionerName)
+	if err != nil {
+		wrong("--provisioner-name: %w", err)
+	}
+	chosen.names = names
+	if len(validation.IsDNS1123Subdomain(f.instance)) > 0 {
+		wrong("--instance %q: expected a DNS subdomain such as the Helm release's name", f.instance)
+	}
+	if f.namespaceSelector != "" {
+		if chosen.selector, err = labels.Parse(f.namespaceSelector); err != nil {
+			wrong("--namespace-selector %q: expected a label selector such as team=lab: %w", f.namespaceSelector, err)
+		}
+	}
+	for _, choice := range []struct{ flag, value, first, second string }{
+		{"unknown-drivers", f.unknownDrivers, "share", "refuse"},
+		{"log-format", f.logFormat, "json", "text"},
+		{"log-level", f.logLevel, "info", "debug"},
+	} {
+		if choice.value != choice.first && choice.value != choice.second {
+			wrong("--%s %q: expected %s or %s", choice.flag, choice.value, choice.first, choice.second)
+		}
+	}
+	if f.workers < 1 {
+		wrong("--workers %d: expected at least 1", f.workers)
+	}
+	if f.kubeAPIQPS < 0 || f.kubeAPIBurst < 0 {
+		wrong("--kube-api-qps %v, --kube-api-burst %d: expected no negative number", f.kubeAPIQPS, f.kubeAPIBurst)
+	}
+	if f.leaderElect && f.leaseNamespace == "" {
+		wrong("--leader-election-namespace is empty and POD_NAMESPACE is not set: name the lease's namespace, or use --leader-elect=false")
+	}
+	return chosen, errors.Join(problems...)
+}
+
+// buildVersion returns the stamped version, or what the Go toolchain knows.
+func buildVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && version == "devel" && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return version
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/mooring-k8s/mooring/internal/controller"
+)
+
+// stopTime is how long work under way may take to end after a signal.
+const stopTime = 20 * time.Second
+
+// serve runs the controller until the context ends.
+func serve(ctx context.Context, f flags, chosen choices) error {
+	log := newLogger(f)
+	ctrl.SetLogger(log)
+	klog.SetLogger(log)
+	log.Info("starting", "version", buildVersion(), "provisioner", chosen.names.Provisioner(), "instance", f.instance)
+
+	config, err := restConfig(f)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(config, f, chosen)
+	if err != nil {
+		return err
+	}
+	err = controller.Setup(ctx, mgr, controller.Options{
+		Names:                chosen.names,
+		Instance:             f.instance,
+		NamespaceSelector:    chosen.selector,
+		RefuseUnknownDrivers: f.unknownDrivers == "refuse",
+		Workers:              f.workers,
+		OwnNamespace:         os.Getenv("POD_NAMESPACE"),
+		Metrics:              metrics.Registry,
+	})
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func newManager(config *rest.Config, f flags, chosen choices) (ctrl.Manager, error) {
+	stop := stopTime
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Cache:                         controller.CacheOptions(chosen.names),
+		Metrics:                       metricsserver.Options{BindAddress: f.metricsAddress},
+		HealthProbeBindAddress:        f.probeAddress,
+		LeaderElection:                f.leaderElect,
+		LeaderElectionID:              leaseName(f.instance, chosen.names.Provisioner()),
+		LeaderElectionNamespace:       f.leaseNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       &stop,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up the manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, err
+	}
+	if err := mgr.AddReadyzCheck("caches", controller.CachesSynced(mgr)); err != nil {
+		return nil, err
+	}
+	return mgr, nil
+}
+
+// leaseName returns a name of at most 253 characters that no other instance or
+// provisioner name has.
+func leaseName(instance, provisioner string) string {
+	const longest = 253
+	name := instance + "." + provisioner
+	if len(name) <= longest {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return "mooring-" + hex.EncodeToString(sum[:16])
+}
+
+func restConfig(f flags) (*rest.Config, error) {
+	config, err := clientConfig(f.kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster (--kubeconfig, $KUBECONFIG or a Pod's service account): %w", err)
+	}
+	config.UserAgent = "mooring-controller/" + buildVersion()
+	config.QPS, config.Burst = f.kubeAPIQPS, f.kubeAPIBurst
+	switch {
+	case f.kubeAPIQPS == 0:
+		config.QPS = -1 // no limit of our own
+	case f.kubeAPIBurst == 0:
+		config.Burst = int(2 * f.kubeAPIQPS)
+	}
+	return config, nil
+}
+
+func clientConfig(kubeconfig string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	if kubeconfig == "" && os.Getenv("KUBECONFIG") == "" {
+		if config, err := rest.InClusterConfig(); err == nil {
+			return config, nil
+		}
+	}
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+}
+
+func newLogger(f flags) logr.Logger {
+	level := zapcore.InfoLevel
+	if f.logLevel == "debug" {
+		level = zapcore.DebugLevel
+	}
+	encoder := zap.JSONEncoder()
+	if f.logFormat == "text" {
+		encoder = zap.ConsoleEncoder()
+	}
+	return zap.New(zap.Level(level), encoder)
+}

@@ -1,0 +1,75 @@
+package controller
+
+import (
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mooring-k8s/mooring/pkg/mooringapi"
+)
+
+// CacheOptions returns the options of a cache that keeps only what decisions
+// read, so that memory follows the number of objects and not what others write
+// on them. Whatever reads from this cache gets stripped objects: they are for
+// deciding, never for writing back.
+func CacheOptions(names mooringapi.Names) cache.Options {
+	return cache.Options{
+		ReaderFailOnMissingInformer: true,
+		DefaultTransform:            cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.PersistentVolumeClaim{}: {Transform: stripClaim(names)},
+			&corev1.PersistentVolume{}:      {Transform: stripVolume(names)},
+		},
+	}
+}
+
+func stripClaim(names mooringapi.Names) toolscache.TransformFunc {
+	return func(object any) (any, error) {
+		claim, ok := object.(*corev1.PersistentVolumeClaim)
+		if !ok {
+			return object, nil
+		}
+		stripMeta(names, &claim.ObjectMeta)
+		claim.Labels = nil
+		claim.Status.Conditions = keepCondition(claim.Status.Conditions, names.Condition())
+		return claim, nil
+	}
+}
+
+func stripVolume(names mooringapi.Names) toolscache.TransformFunc {
+	return func(object any) (any, error) {
+		volume, ok := object.(*corev1.PersistentVolume)
+		if !ok {
+			return object, nil
+		}
+		stripMeta(names, &volume.ObjectMeta)
+		maps.DeleteFunc(volume.Labels, func(key, _ string) bool { return key != names.OriginLabel() })
+		return volume, nil
+	}
+}
+
+// stripMeta keeps of the annotations what belongs to this provisioner name,
+// who made a volume, and the mark of a mirror of whichever name.
+func stripMeta(names mooringapi.Names, meta *metav1.ObjectMeta) {
+	meta.ManagedFields = nil
+	meta.OwnerReferences = nil
+	own := names.Provisioner() + "/"
+	maps.DeleteFunc(meta.Annotations, func(key, value string) bool {
+		return !strings.HasPrefix(key, own) && key != mooringapi.ProvisionedBy &&
+			!mooringapi.IsMirrorVolume(map[string]string{key: value})
+	})
+}
+
+func keepCondition(conditions []corev1.PersistentVolumeClaimCondition, kind string) []corev1.PersistentVolumeClaimCondition {
+	for _, condition := range conditions {
+		if string(condition.Type) == kind {
+			return []corev1.PersistentVolumeClaimCondition{condition}
+		}
+	}
+	return nil
+}

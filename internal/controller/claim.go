@@ -1,0 +1,145 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/retry"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/mooring-k8s/mooring/internal/mirror"
+)
+
+// claimReconciler decides about mirror claims, makes their volumes, and tells
+// their owners why there is none.
+type claimReconciler struct {
+	options Options
+	cache   reader
+	live    reader
+	write   writer
+	say     *teller
+	locks   *originLocks
+	metrics *metrics
+}
+
+// Reconcile brings one claim to its right state.
+func (r *claimReconciler) Reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
+	// 1. Gone or going: nothing to decide; the volume's reconciler clears up.
+	claim, err := r.cache.claim(ctx, request.NamespacedName)
+	if err != nil || claim == nil || claim.DeletionTimestamp != nil {
+		return ctrl.Result{}, err
+	}
+	// 2. Not a mirror claim.
+	ours, err := r.isMirrorClaim(ctx, claim)
+	if err != nil || !ours {
+		return ctrl.Result{}, err
+	}
+	// 3. Bound: what was said before it was is settled now. What happens to a
+	// bound mirror whose grant ends has its room here.
+	if claim.Status.Phase == corev1.ClaimBound || claim.Status.Phase == corev1.ClaimLost {
+		return ctrl.Result{}, r.settle(ctx, claim)
+	}
+	facts, err := r.facts(ctx, claim)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	// 4. Another instance serves its namespace.
+	if !r.isServed(facts.NamespaceLabels) {
+		return ctrl.Result{}, nil
+	}
+	// 5. The cache refuses, or says wait.
+	decision := mirror.Decide(facts)
+	if decision.Verdict != mirror.Allow {
+		return ctrl.Result{}, r.tell(ctx, claim, decision)
+	}
+	// 6. The cache says yes: confirm it live, and do it.
+	return ctrl.Result{}, r.provision(ctx, facts)
+}
+
+// settle tells a bound claim that had been refused or told to wait that it is
+// mirrored now.
+func (r *claimReconciler) settle(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	isMirrored := claim.Status.Phase == corev1.ClaimBound && claim.Spec.VolumeName == mirror.VolumeName(claim.UID)
+	if !isMirrored || conditionOf(r.options.Names, claim) == nil {
+		return nil
+	}
+	return r.say.condition(ctx, claim, mirror.Decision{Verdict: mirror.Allow, Reason: mirror.Mirrored, Message: "bound to its mirror volume"})
+}
+
+// tell counts a decision that made nothing and says it to the asking side.
+func (r *claimReconciler) tell(ctx context.Context, claim *corev1.PersistentVolumeClaim, decision mirror.Decision) error {
+	r.metrics.decided(decision)
+	return r.say.refusal(ctx, claim, decision)
+}
+
+// provision makes the mirror volume, if the decision still holds on what is
+// read live.
+func (r *claimReconciler) provision(ctx context.Context, facts mirror.Facts) error {
+	began := time.Now()
+	release := r.locks.share(mirror.Origin(r.options.Names, facts.Claim))
+	defer release()
+
+	decision, err := r.decideLive(ctx, &facts)
+	if err != nil {
+		return err
+	}
+	if decision.Verdict != mirror.Allow {
+		return r.tell(ctx, facts.Claim, decision)
+	}
+	switch err := r.write.createVolume(ctx, decision.Volume); {
+	case apierrors.IsAlreadyExists(err):
+		return r.meet(ctx, facts.Claim)
+	case err != nil:
+		return fmt.Errorf("create volume %s: %w", decision.Volume.Name, err)
+	}
+	r.metrics.decided(decision)
+	r.metrics.provisioned(time.Since(began))
+	r.say.mirrored(facts.Claim, decision)
+	log.FromContext(ctx).Info("mirrored", "volume", decision.Volume.Name, "message", decision.Message)
+	return nil
+}
+
+// decideLive decides on live facts and puts the finalizer on the origin. Other
+// workers may be putting it there too: then it reads and decides again.
+func (r *claimReconciler) decideLive(ctx context.Context, facts *mirror.Facts) (mirror.Decision, error) {
+	var decision mirror.Decision
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := r.confirm(ctx, facts); err != nil {
+			return err
+		}
+		decision = mirror.Decide(*facts)
+		if decision.Verdict != mirror.Allow || slices.Contains(facts.Origin.Finalizers, r.options.Names.Finalizer()) {
+			return nil
+		}
+		return r.write.addFinalizer(ctx, facts.Origin)
+	})
+	return decision, err
+}
+
+// meet looks at the volume that has the name of the one to be made: the
+// claim's own, made by another leader or before a crash, or a stranger, which
+// is never adopted.
+func (r *claimReconciler) meet(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	name := mirror.VolumeName(claim.UID)
+	volume, err := r.live.volume(ctx, name)
+	if err != nil {
+		return err
+	}
+	if volume == nil {
+		return fmt.Errorf("volume %s existed and is gone: will try again", name)
+	}
+	if mirror.IsMirrorOf(r.options.Names, volume, claim) {
+		return nil
+	}
+	return r.tell(ctx, claim, mirror.Decision{
+		Verdict: mirror.Refuse,
+		Reason:  mirror.VolumeNameTaken,
+		Message: fmt.Sprintf("a volume %s exists and is not this claim's mirror: an administrator must look at it and remove it", name),
+	})
+}

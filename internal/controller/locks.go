@@ -1,0 +1,39 @@
+package controller
+
+import (
+	"hash/maphash"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// originLocks keep an origin's finalizer and its mirror volumes together: who
+// makes a volume shares the origin's lock from before the finalizer is there
+// until the volume is; who removes the finalizer holds it alone, so that no
+// volume is made between its live list and its write.
+//
+// A lock may serve several origins; that costs time only, and little.
+type originLocks struct {
+	seed  maphash.Seed
+	locks [256]sync.RWMutex
+}
+
+func newOriginLocks() *originLocks { return &originLocks{seed: maphash.MakeSeed()} }
+
+// share holds the lock together with other makers; the result lets go of it.
+func (l *originLocks) share(origin types.NamespacedName) (release func()) {
+	lock := l.of(origin)
+	lock.RLock()
+	return lock.RUnlock
+}
+
+// alone holds the lock with nobody else; the result lets go of it.
+func (l *originLocks) alone(origin types.NamespacedName) (release func()) {
+	lock := l.of(origin)
+	lock.Lock()
+	return lock.Unlock
+}
+
+func (l *originLocks) of(origin types.NamespacedName) *sync.RWMutex {
+	return &l.locks[maphash.String(l.seed, origin.String())%uint64(len(l.locks))]
+}

@@ -1,0 +1,142 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/mooring-k8s/mooring/internal/grant"
+	"github.com/mooring-k8s/mooring/internal/mirror"
+)
+
+// originReconciler keeps the finalizer on a claim as long as mirror volumes of
+// it exist, and tells its owner of a broken grant.
+type originReconciler struct {
+	options Options
+	cache   reader
+	live    reader
+	write   writer
+	say     *teller
+	locks   *originLocks
+	told    toldOwners
+}
+
+// Reconcile brings one origin claim to its right state.
+func (r *originReconciler) Reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
+	origin, err := r.cache.claim(ctx, request.NamespacedName)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	// 1. Gone.
+	if origin == nil {
+		r.told.forget(request.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	// 2. Its grant is broken: its owner is told, once for each change.
+	r.checkGrant(origin)
+	// 3. It has mirrors, or it has none: so has it the finalizer, or has it not.
+	mirrors, err := volumesWhere(ctx, r.cache, volumesOf, request.String(), client.Limit(1))
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	held := slices.Contains(origin.Finalizers, r.options.Names.Finalizer())
+	switch {
+	case len(mirrors) > 0 && !held && origin.DeletionTimestamp == nil:
+		return ctrl.Result{}, r.hold(ctx, request.NamespacedName)
+	case len(mirrors) == 0 && held:
+		return ctrl.Result{}, r.letGo(ctx, request.NamespacedName)
+	}
+	return ctrl.Result{}, nil
+}
+
+// hold puts the finalizer back on an origin that has mirrors: somebody took it
+// off, or another leader did while a mirror was being made.
+func (r *originReconciler) hold(ctx context.Context, key types.NamespacedName) error {
+	origin, err := r.live.claim(ctx, key)
+	if err != nil || origin == nil || origin.DeletionTimestamp != nil ||
+		slices.Contains(origin.Finalizers, r.options.Names.Finalizer()) {
+		return err
+	}
+	if err := r.write.addFinalizer(ctx, origin); err != nil {
+		return fmt.Errorf("add the finalizer to origin %s: %w", key, err)
+	}
+	log.FromContext(ctx).Info("put the finalizer on an origin that has mirrors")
+	return nil
+}
+
+// letGo takes the finalizer off an origin of which a live list finds no mirror
+// volume of any instance, while no worker can be making one.
+func (r *originReconciler) letGo(ctx context.Context, key types.NamespacedName) error {
+	release := r.locks.alone(key)
+	defer release()
+
+	origin, err := r.live.claim(ctx, key)
+	if err != nil || origin == nil || !slices.Contains(origin.Finalizers, r.options.Names.Finalizer()) {
+		return err
+	}
+	var mirrors corev1.PersistentVolumeList
+	byLabel := client.MatchingLabels{r.options.Names.OriginLabel(): mirror.OriginHash(key)}
+	if err := r.live.List(ctx, &mirrors, byLabel, client.Limit(1)); err != nil {
+		return fmt.Errorf("list the mirror volumes of origin %s: %w", key, err)
+	}
+	if len(mirrors.Items) > 0 {
+		return nil // the cache will learn of it, and of its end
+	}
+	if err := r.write.removeFinalizer(ctx, origin); err != nil {
+		return fmt.Errorf("remove the finalizer from origin %s: %w", key, err)
+	}
+	log.FromContext(ctx).Info("took the finalizer off an origin that has no mirrors left")
+	return nil
+}
+
+func (r *originReconciler) checkGrant(origin *corev1.PersistentVolumeClaim) {
+	var sentences []string
+	for _, problem := range grant.Parse(r.options.Names, origin.Annotations).Problems() {
+		sentences = append(sentences, problem.Error())
+	}
+	said := strings.Join(sentences, "; ")
+	if r.told.isNews(client.ObjectKeyFromObject(origin), said) {
+		r.say.brokenGrant(origin, said)
+	}
+}
+
+// toldOwners remembers what each owner was told of a broken grant, so that it
+// is told once for each change.
+type toldOwners struct {
+	mutex sync.Mutex
+	said  map[types.NamespacedName]string
+}
+
+// isNews reports whether a text is one that the owner was not told last, and
+// remembers it. Nothing to say is never news.
+func (t *toldOwners) isNews(origin types.NamespacedName, text string) bool {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if text == "" {
+		delete(t.said, origin)
+		return false
+	}
+	if t.said[origin] == text {
+		return false
+	}
+	if t.said == nil {
+		t.said = map[types.NamespacedName]string{}
+	}
+	t.said[origin] = text
+	return true
+}
+
+func (t *toldOwners) forget(origin types.NamespacedName) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	delete(t.said, origin)
+}

@@ -1,0 +1,128 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Errors are tried again after 50 ms, then twice that, up to 30 s: an API
+// server that was away must not be missed for minutes.
+const (
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = 30 * time.Second
+)
+
+// Setup adds the reconcilers, the indexes, the metrics and the probe to a
+// manager whose cache was made with CacheOptions.
+func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
+	if err := indexes(ctx, mgr.GetFieldIndexer(), options.Names); err != nil {
+		return fmt.Errorf("index the cache: %w", err)
+	}
+	metrics, err := newMetrics(options.Metrics)
+	if err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	if err := options.Metrics.Register(newMirrorsCollector(mgr.GetClient(), options.Names)); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	parts := assemble(mgr, options, metrics)
+	for _, add := range []func(ctrl.Manager) error{parts.addClaim, parts.addVolume, parts.addOrigin} {
+		if err := add(mgr); err != nil {
+			return err
+		}
+	}
+	return mgr.Add(&probe{live: mgr.GetClient(), namespace: options.OwnNamespace, metrics: metrics, log: mgr.GetLogger()})
+}
+
+// parts are the three reconcilers and what wakes them.
+type parts struct {
+	options Options
+	wake    waker
+	claim   *claimReconciler
+	volume  *volumeReconciler
+	origin  *originReconciler
+}
+
+func assemble(mgr ctrl.Manager, options Options, metrics *metrics) parts {
+	cache, live := reader{mgr.GetClient()}, reader{mgr.GetAPIReader()}
+	write := writer{client: mgr.GetClient(), names: options.Names}
+	say := &teller{names: options.Names, write: write, recorder: mgr.GetEventRecorder(fieldManager)}
+	locks := newOriginLocks()
+	return parts{
+		options: options,
+		wake:    waker{names: options.Names, cache: cache},
+		claim:   &claimReconciler{options: options, cache: cache, live: live, write: write, say: say, locks: locks, metrics: metrics},
+		volume:  &volumeReconciler{options: options, cache: cache, live: live, write: write, metrics: metrics},
+		origin:  &originReconciler{options: options, cache: cache, live: live, write: write, say: say, locks: locks},
+	}
+}
+
+func (p parts) addClaim(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named("claim").
+		Watches(&corev1.PersistentVolumeClaim{}, on(p.wake.itself)).
+		Watches(&corev1.PersistentVolumeClaim{}, on(p.wake.siblings), when(gone(p.options.Names))).
+		Watches(&corev1.PersistentVolumeClaim{}, on(p.wake.mirrorsOfClaim), when(claimAsOriginChanged(p.options.Names))).
+		Watches(&corev1.PersistentVolume{}, on(p.wake.mirrorsOfVolume), when(volumeAsOriginChanged())).
+		WatchesMetadata(newNamespace(), on(p.wake.inNamespace), when(labelsChanged())).
+		Watches(&storagev1.StorageClass{}, on(p.wake.ofClass), when(classChanged())).
+		Watches(&storagev1.CSIDriver{}, on(p.wake.ofDriver), when(predicate.GenerationChangedPredicate{})).
+		WithOptions(p.queue()).
+		Complete(p.claim)
+}
+
+func (p parts) addVolume(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named("volume").
+		Watches(&corev1.PersistentVolume{}, on(p.wake.volume)).
+		Watches(&corev1.PersistentVolumeClaim{}, on(p.wake.volumesOfClaim)).
+		WithOptions(p.queue()).
+		Complete(p.volume)
+}
+
+func (p parts) addOrigin(mgr ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(mgr).Named("origin").
+		Watches(&corev1.PersistentVolumeClaim{}, on(p.wake.origin), when(concernsOrigins(p.options.Names))).
+		Watches(&corev1.PersistentVolume{}, on(p.wake.originOfVolume)).
+		WithOptions(p.queue()).
+		Complete(p.origin)
+}
+
+// queue returns the options of one controller; the limiter is its own.
+func (p parts) queue() controller.Options {
+	skipNameValidation := true // several managers of one process, in tests, may have the same controllers
+	return controller.Options{
+		MaxConcurrentReconciles: p.options.Workers,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		SkipNameValidation:      &skipNameValidation,
+	}
+}
+
+func on(wake handler.MapFunc) handler.EventHandler { return handler.EnqueueRequestsFromMapFunc(wake) }
+
+func when(p predicate.Predicate) builder.WatchesOption { return builder.WithPredicates(p) }
+
+// CachesSynced returns a readiness check: a replica is ready when its caches
+// hold the cluster, whether or not it leads.
+func CachesSynced(mgr ctrl.Manager) healthz.Checker {
+	return func(request *http.Request) error {
+		ctx, cancel := context.WithTimeout(request.Context(), time.Second)
+		defer cancel()
+		if !mgr.GetCache().WaitForCacheSync(ctx) {
+			return errors.New("the caches are not filled yet")
+		}
+		return nil
+	}
+}

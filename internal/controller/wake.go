@@ -1,0 +1,218 @@
+package controller
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/mooring-k8s/mooring/internal/grant"
+	"github.com/mooring-k8s/mooring/internal/mirror"
+	"github.com/mooring-k8s/mooring/pkg/mooringapi"
+)
+
+// waker finds, for a change of any object, exactly the claims, volumes and
+// origins that depend on it. Every method is a handler.MapFunc.
+type waker struct {
+	names mooringapi.Names
+	cache reader
+}
+
+// itself wakes a claim that may be a mirror claim. Claims of other classes,
+// that is nearly all, go no further.
+func (w waker) itself(ctx context.Context, object client.Object) []reconcile.Request {
+	claim := asClaim(object)
+	if !wishes(w.names, claim) {
+		class, err := w.cache.class(ctx, className(claim))
+		if err != nil {
+			log.FromContext(ctx).Error(err, "read a class from the cache", "claim", client.ObjectKeyFromObject(claim))
+		}
+		if class == nil || class.Provisioner != w.names.Provisioner() {
+			return nil
+		}
+	}
+	return requests(client.ObjectKeyFromObject(claim))
+}
+
+// siblings wakes, when a claim is gone, the claims of its namespace that asked
+// for the same origin, since one of them may be the oldest now.
+func (w waker) siblings(ctx context.Context, object client.Object) []reconcile.Request {
+	var woken []reconcile.Request
+	for _, origin := range mirror.Origins(w.names, asClaim(object)) {
+		woken = append(woken, w.claims(ctx, claimsByOrigin, origin.String(), client.InNamespace(object.GetNamespace()))...)
+	}
+	return woken
+}
+
+// mirrorsOfClaim wakes the claims that name a claim as their origin.
+func (w waker) mirrorsOfClaim(ctx context.Context, object client.Object) []reconcile.Request {
+	return w.claims(ctx, claimsByOrigin, client.ObjectKeyFromObject(object).String())
+}
+
+// mirrorsOfVolume wakes the claims whose origin is bound to a volume, the claim
+// whose mirror volume would have this volume's name, and those of the same
+// namespace that a mirror volume stands in the way of.
+func (w waker) mirrorsOfVolume(ctx context.Context, object client.Object) []reconcile.Request {
+	volume, _ := object.(*corev1.PersistentVolume)
+	woken := w.claims(ctx, claimsByUID, volume.Name)
+	if ref := volume.Spec.ClaimRef; ref != nil {
+		origin := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
+		woken = append(woken, w.claims(ctx, claimsByOrigin, origin.String())...)
+	}
+	if record := w.record(object); record.IsMirror() {
+		woken = append(woken, w.claims(ctx, claimsByOrigin, record.Origin.String(), client.InNamespace(record.Claim.Namespace))...)
+	}
+	return woken
+}
+
+// inNamespace wakes the claims of a namespace that ask for mirrors.
+func (w waker) inNamespace(ctx context.Context, object client.Object) []reconcile.Request {
+	return w.claims(ctx, claimsByWish, wish, client.InNamespace(object.GetName()))
+}
+
+// ofClass wakes the claims of a class.
+func (w waker) ofClass(ctx context.Context, object client.Object) []reconcile.Request {
+	return w.claims(ctx, claimsByClass, object.GetName())
+}
+
+// ofDriver wakes every claim that asks for a mirror: drivers change seldom.
+func (w waker) ofDriver(ctx context.Context, _ client.Object) []reconcile.Request {
+	return w.claims(ctx, claimsByWish, wish)
+}
+
+// volume wakes a mirror volume.
+func (w waker) volume(_ context.Context, object client.Object) []reconcile.Request {
+	if !w.record(object).IsMirror() {
+		return nil
+	}
+	return requests(client.ObjectKeyFromObject(object))
+}
+
+// volumesOfClaim wakes the mirror volumes whose record names a claim.
+func (w waker) volumesOfClaim(ctx context.Context, object client.Object) []reconcile.Request {
+	volumes, err := volumesWhere(ctx, w.cache, volumesByClaim, client.ObjectKeyFromObject(object).String())
+	if err != nil {
+		log.FromContext(ctx).Error(err, "list volumes from the cache", "index", volumesByClaim)
+	}
+	var woken []reconcile.Request
+	for i := range volumes {
+		woken = append(woken, requests(client.ObjectKeyFromObject(&volumes[i]))...)
+	}
+	return woken
+}
+
+// origin wakes a claim that is, was or could be an origin.
+func (w waker) origin(_ context.Context, object client.Object) []reconcile.Request {
+	return requests(client.ObjectKeyFromObject(object))
+}
+
+// originOfVolume wakes the origin of a mirror volume.
+func (w waker) originOfVolume(_ context.Context, object client.Object) []reconcile.Request {
+	record := w.record(object)
+	if !record.IsMirror() {
+		return nil
+	}
+	return requests(record.Origin)
+}
+
+func (w waker) record(object client.Object) mirror.Record {
+	volume, _ := object.(*corev1.PersistentVolume)
+	return mirror.RecordOf(w.names, volume)
+}
+
+func (w waker) claims(ctx context.Context, field, value string, options ...client.ListOption) []reconcile.Request {
+	claims, err := claimsWhere(ctx, w.cache, field, value, options...)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "list claims from the cache", "index", field)
+	}
+	var woken []reconcile.Request
+	for i := range claims {
+		woken = append(woken, requests(client.ObjectKeyFromObject(&claims[i]))...)
+	}
+	return woken
+}
+
+func requests(keys ...types.NamespacedName) []reconcile.Request {
+	var woken []reconcile.Request
+	for _, key := range keys {
+		woken = append(woken, reconcile.Request{NamespacedName: key})
+	}
+	return woken
+}
+
+// Predicates: which updates can change a decision at all.
+
+// changed lets creations and deletions pass, and updates that differ.
+func changed[T client.Object](differ func(before, after T) bool) predicate.Funcs {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, isT := e.ObjectOld.(T)
+		after, isT2 := e.ObjectNew.(T)
+		return !isT || !isT2 || before.GetUID() != after.GetUID() || differ(before, after)
+	}}
+}
+
+func claimAsOriginChanged(names mooringapi.Names) predicate.Predicate {
+	granting := []string{names.ReadWriteGrant(), names.ReadOnlyGrant(), names.GrantExpires()}
+	return changed(func(before, after *corev1.PersistentVolumeClaim) bool {
+		for _, key := range granting {
+			was, wasThere := before.Annotations[key]
+			is, isThere := after.Annotations[key]
+			if was != is || wasThere != isThere {
+				return true
+			}
+		}
+		return before.Spec.VolumeName != after.Spec.VolumeName || before.Status.Phase != after.Status.Phase ||
+			(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil)
+	})
+}
+
+func volumeAsOriginChanged() predicate.Predicate {
+	return changed(func(before, after *corev1.PersistentVolume) bool {
+		return !equality.Semantic.DeepEqual(before.Spec, after.Spec) || !maps.Equal(before.Annotations, after.Annotations) ||
+			(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil)
+	})
+}
+
+func labelsChanged() predicate.Predicate {
+	return predicate.LabelChangedPredicate{}
+}
+
+func classChanged() predicate.Predicate {
+	return changed(func(before, after *storagev1.StorageClass) bool {
+		return !equality.Semantic.DeepEqual(before.AllowVolumeExpansion, after.AllowVolumeExpansion)
+	})
+}
+
+// gone lets pass claims that are no more, or name another origin now.
+func gone(names mooringapi.Names) predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
+				e.ObjectOld.GetAnnotations()[names.Origin()] != e.ObjectNew.GetAnnotations()[names.Origin()]
+		},
+	}
+}
+
+// concernsOrigins lets pass claims that have a grant or the finalizer, or have
+// just lost one.
+func concernsOrigins(names mooringapi.Names) predicate.Predicate {
+	concerns := func(object client.Object) bool {
+		claim := asClaim(object)
+		return slices.Contains(claim.Finalizers, names.Finalizer()) || len(grant.Parse(names, claim.Annotations).Problems()) > 0
+	}
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return concerns(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool { return concerns(e.ObjectOld) || concerns(e.ObjectNew) },
+		DeleteFunc: func(e event.DeleteEvent) bool { return concerns(e.Object) },
+	}
+}

@@ -1,0 +1,80 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mooring-k8s/mooring/pkg/mooringapi"
+)
+
+// fieldManager owns Mooring's condition, and so nobody else's.
+const fieldManager = "mooring-controller"
+
+// writer holds every write that Mooring makes to the cluster, events and its
+// lease apart. Nothing else in this package writes.
+type writer struct {
+	client client.Client
+	names  mooringapi.Names
+}
+
+// createVolume creates a mirror volume.
+func (w writer) createVolume(ctx context.Context, volume *corev1.PersistentVolume) error {
+	return w.client.Create(ctx, volume, client.FieldOwner(fieldManager))
+}
+
+// deleteVolume deletes a mirror volume's object, which is Retain, so that the
+// data stays; only if it is still exactly the one that was looked at.
+func (w writer) deleteVolume(ctx context.Context, volume *corev1.PersistentVolume) error {
+	return w.client.Delete(ctx, volume, client.Preconditions{UID: &volume.UID, ResourceVersion: &volume.ResourceVersion})
+}
+
+// addFinalizer puts the finalizer on an origin claim, which must have been
+// read live: the write fails with a conflict if it has changed since.
+func (w writer) addFinalizer(ctx context.Context, origin *corev1.PersistentVolumeClaim) error {
+	return w.setFinalizers(ctx, origin, append(slices.Clone(origin.Finalizers), w.names.Finalizer()))
+}
+
+// removeFinalizer takes Mooring's finalizer off an origin claim, and no other;
+// with the same precondition.
+func (w writer) removeFinalizer(ctx context.Context, origin *corev1.PersistentVolumeClaim) error {
+	rest := slices.DeleteFunc(slices.Clone(origin.Finalizers), func(f string) bool { return f == w.names.Finalizer() })
+	return w.setFinalizers(ctx, origin, rest)
+}
+
+func (w writer) setFinalizers(ctx context.Context, origin *corev1.PersistentVolumeClaim, finalizers []string) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid":             origin.UID,
+		"resourceVersion": origin.ResourceVersion,
+		"finalizers":      finalizers,
+	}})
+	if err != nil {
+		return fmt.Errorf("encode the finalizers of %s/%s: %w", origin.Namespace, origin.Name, err)
+	}
+	target := &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: origin.Namespace, Name: origin.Name},
+	}
+	return w.client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
+}
+
+// setCondition applies Mooring's condition to a claim; server-side apply with
+// an own field manager leaves everybody else's alone.
+func (w writer) setCondition(ctx context.Context, claim *corev1.PersistentVolumeClaim, condition corev1.PersistentVolumeClaimCondition) error {
+	status := corev1apply.PersistentVolumeClaimStatus().WithConditions(
+		corev1apply.PersistentVolumeClaimCondition().
+			WithType(condition.Type).
+			WithStatus(condition.Status).
+			WithReason(condition.Reason).
+			WithMessage(condition.Message).
+			WithLastTransitionTime(condition.LastTransitionTime))
+	apply := corev1apply.PersistentVolumeClaim(claim.Name, claim.Namespace).WithUID(claim.UID).WithStatus(status)
+	return w.client.Status().Apply(ctx, apply, client.FieldOwner(fieldManager), client.ForceOwnership)
+}

@@ -1,0 +1,112 @@
+package mirror
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mooring-k8s/mooring/pkg/mooringapi"
+)
+
+// VolumeName returns the name of the mirror volume of the claim with this UID.
+// It is the only lock: whoever makes a volume for the claim, of whatever
+// instance or provisioner, makes it under this name.
+func VolumeName(claim types.UID) string { return mooringapi.VolumeNamePrefix + string(claim) }
+
+// OriginHash returns the value of the origin label: short enough for a label,
+// which namespace and name are not.
+func OriginHash(origin types.NamespacedName) string {
+	sum := sha256.Sum256([]byte(origin.String()))
+	return hex.EncodeToString(sum[:10])
+}
+
+// volume returns the mirror volume. It is complete from its first write: no
+// moment exists at which another provisioner could take it for its own, or
+// another claim be bound to it.
+func (c *climber) volume() *corev1.PersistentVolume {
+	filesystem := corev1.PersistentVolumeFilesystem
+	return &corev1.PersistentVolume{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolume"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        VolumeName(c.Claim.UID),
+			Labels:      map[string]string{c.Names.OriginLabel(): OriginHash(c.origin)},
+			Annotations: c.record(),
+		},
+		Spec: corev1.PersistentVolumeSpec{
+			PersistentVolumeSource: c.mirror.Source,
+			Capacity: corev1.ResourceList{
+				corev1.ResourceStorage: c.OriginVolume.Spec.Capacity[corev1.ResourceStorage],
+			},
+			AccessModes:                   c.modes(),
+			MountOptions:                  c.mirror.MountOptions,
+			VolumeMode:                    &filesystem,
+			NodeAffinity:                  c.OriginVolume.Spec.NodeAffinity.DeepCopy(),
+			StorageClassName:              c.Class.Name,
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+			ClaimRef: &corev1.ObjectReference{
+				APIVersion: "v1",
+				Kind:       claimKind,
+				Namespace:  c.Claim.Namespace,
+				Name:       c.Claim.Name,
+				UID:        c.Claim.UID,
+			},
+		},
+	}
+}
+
+// modes are the recipe's, in its order, and after them whatever else the claim
+// lists: the binder wants all of the claim's modes among the volume's.
+func (c *climber) modes() []corev1.PersistentVolumeAccessMode {
+	modes := slices.Clone(c.mirror.AccessModes)
+	for _, asked := range c.Claim.Spec.AccessModes {
+		if !slices.Contains(modes, asked) {
+			modes = append(modes, asked)
+		}
+	}
+	return modes
+}
+
+// record is what the volume says about itself, for as long as it lives.
+func (c *climber) record() map[string]string {
+	n := c.Names
+	return map[string]string{
+		mooringapi.ProvisionedBy: n.Provisioner(),
+		n.MirrorClaim():          types.NamespacedName{Namespace: c.Claim.Namespace, Name: c.Claim.Name}.String(),
+		n.MirrorClaimUID():       string(c.Claim.UID),
+		n.OriginClaim():          c.origin.String(),
+		n.OriginClaimUID():       string(c.Origin.UID),
+		n.OriginVolume():         c.OriginVolume.Name,
+		n.OriginVolumeUID():      string(c.OriginVolume.UID),
+		n.GrantedBy():            c.grantedBy(),
+		n.ServedBy():             c.Instance,
+	}
+}
+
+// GrantedBy is the grant as it stands in the record.
+type GrantedBy struct {
+	Annotation string `json:"annotation"`
+	Selector   string `json:"selector"`
+	Access     string `json:"access"`
+}
+
+// longestSelector is how much of a selector's text is recorded, in bytes. All
+// annotations of an object may hold 256 KiB together, and an origin's selector
+// alone may be that long.
+const longestSelector = 4096
+
+func (c *climber) grantedBy() string {
+	selector := c.grant.Selector
+	if len(selector) > longestSelector {
+		sum := sha256.Sum256([]byte(selector))
+		selector = fmt.Sprintf("sha256:%x (%d bytes)", sum, len(selector))
+	}
+	// Three strings always marshal.
+	text, _ := json.Marshal(GrantedBy{Annotation: c.grant.Annotation, Selector: selector, Access: c.access().String()})
+	return string(text)
+}

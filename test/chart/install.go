@@ -3,6 +3,7 @@ package chart
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -35,6 +36,20 @@ func Apply(ctx context.Context, config *rest.Config, objects []*unstructured.Uns
 		}
 		if err := apply(ctx, c, object); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// Remove takes away again what Apply made, the release's namespace included.
+func Remove(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) error {
+	c, err := client.New(config, client.Options{})
+	if err != nil {
+		return fmt.Errorf("client for the chart's objects: %w", err)
+	}
+	for _, object := range append(slices.Clone(objects), namespaceObject(Namespace(objects))) {
+		if err := c.Delete(ctx, object.DeepCopy()); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
 	return nil

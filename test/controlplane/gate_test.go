@@ -39,3 +39,23 @@ func TestGateOffDropsTheReference(t *testing.T) {
 		t.Error("the reference was kept")
 	}
 }
+
+func TestAdmissionPoliciesAreServed(t *testing.T) {
+	cp := shared.ForTest(t)
+	if cp.Existing() || cp.Version() != layout.DefaultVersion {
+		t.Skip("older releases do not serve both in v1")
+	}
+	served, err := clientFor(t, cp.Admin()).Discovery().ServerResourcesForGroupVersion("admissionregistration.k8s.io/v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, r := range served.APIResources {
+		names[r.Name] = true
+	}
+	for _, name := range []string{"validatingadmissionpolicies", "mutatingadmissionpolicies"} {
+		if !names[name] {
+			t.Errorf("%s is not served", name)
+		}
+	}
+}

@@ -22,6 +22,15 @@ func TestMain(m *testing.M) {
 	os.Exit(Run(m, shared))
 }
 
+// ownPlane starts a plane whose servers the test may kill.
+func ownPlane(t *testing.T, options Options) *ControlPlane {
+	t.Helper()
+	if useExisting() {
+		t.Skip("the servers of an existing cluster are left alone")
+	}
+	return ForTest(t, options)
+}
+
 func clientFor(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 	t.Helper()
 	api, err := kubernetes.NewForConfig(config)

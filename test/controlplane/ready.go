@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -15,8 +16,9 @@ import (
 // pollInterval is how often a condition is looked at again.
 const pollInterval = 50 * time.Millisecond
 
-// probe asks a health endpoint once.
-func probe(ctx context.Context, config *tls.Config, url string) error {
+// probe asks a health endpoint once; its answer must be good and contain every
+// one of the wanted texts.
+func probe(ctx context.Context, config *tls.Config, url string, want ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
@@ -29,9 +31,17 @@ func probe(ctx context.Context, config *tls.Config, url string) error {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	if err != nil {
+		return err
+	}
 	if response.StatusCode != http.StatusOK {
-		body, _ := io.ReadAll(io.LimitReader(response.Body, 4096)) // only makes the message better
 		return fmt.Errorf("%s answers %s: %s", url, response.Status, body)
+	}
+	for _, text := range want {
+		if !bytes.Contains(body, []byte(text)) {
+			return fmt.Errorf("%s does not say %q: %s", url, text, body)
+		}
 	}
 	return nil
 }

@@ -96,6 +96,8 @@ func (cp *ControlPlane) newAPIServer(bin string) *Process {
 			"--service-account-key-file=" + cp.pki.serviceAccounts.certFile,
 			"--service-account-signing-key-file=" + cp.pki.serviceAccounts.keyFile,
 			"--allow-privileged=true",
+			// Otherwise open watches hold a graceful stop for a minute.
+			"--shutdown-watch-termination-grace-period=1s",
 			cp.options.featureGates(),
 		}
 		if log := cp.AuditLog(); log != "" {
@@ -136,7 +138,9 @@ func (cp *ControlPlane) newControllerManager(bin string) *Process {
 		return Command{Path: filepath.Join(bin, ControllerManagerName), Args: append(args, cp.options.ControllerManagerArgs...)}, nil
 	}
 	p.ready = func(ctx context.Context) error {
-		return probe(ctx, cp.pki.adminTLS(), address(p.ports[0])+"/healthz")
+		// It answers well before its controllers are made, and until they are
+		// it dies of an API server that is away. So wait to see the binder.
+		return probe(ctx, cp.pki.adminTLS(), address(p.ports[0])+"/healthz?verbose", "[+]"+controllers[0])
 	}
 	return p
 }

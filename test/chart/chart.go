@@ -135,7 +135,7 @@ func renderFiles(ctx context.Context, o Options) (map[string]string, error) {
 func capabilitiesOf(chart *chartv2.Chart, kubeVersion string) (*common.Capabilities, error) {
 	version, err := common.ParseKubeVersion(kubeVersion)
 	if err != nil {
-		return nil, fmt.Errorf("Kubernetes version %q: %w", kubeVersion, err)
+		return nil, fmt.Errorf("version of Kubernetes %q: %w", kubeVersion, err)
 	}
 	if want := chart.Metadata.KubeVersion; !chartutil.IsCompatibleRange(want, version.String()) {
 		return nil, fmt.Errorf("the chart needs Kubernetes %s, this is %s", want, version)

@@ -73,7 +73,7 @@ func TestRefusals(t *testing.T) {
 		{"an empty image", map[string]any{"image": map[string]any{"repository": ""}}, "image.repository is not set"},
 		{"a digest that is none", map[string]any{"image": map[string]any{"repository": "r", "digest": "sha256:short"}}, "/image/digest"},
 		{"an unknown value", values(map[string]any{"provisoner": "x"}), "additional properties 'provisoner' not allowed"},
-		{"an unknown value further in", values(map[string]any{"class": map[string]any{"nmae": "x"}}), "additional properties 'nmae' not allowed"},
+		{"an unknown value further in", values(map[string]any{"class": map[string]any{"colour": "x"}}), "additional properties 'colour' not allowed"},
 		{"a provisioner name that is none", values(map[string]any{"provisionerName": "Mirror.example.com"}), "/provisionerName"},
 		{"a provisioner name of Kubernetes", values(map[string]any{"provisionerName": "mirror.k8s.io"}), "/provisionerName"},
 		{"a provisioner name that no class accepts", values(map[string]any{"provisionerName": strings.Repeat("a", 64)}), "/provisionerName"},

@@ -43,6 +43,11 @@ const (
 	NotReached Outcome = "not-reached"
 )
 
+// Wrote says whether a write request was sent, or may have been.
+func (o Outcome) Wrote() bool {
+	return o == Intended || o == Unknown || o == Created || o == NeedsReview
+}
+
 // Receipt is the predicate.
 type Receipt struct {
 	Action  string  `json:"action"` // preview or create

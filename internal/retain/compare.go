@@ -92,7 +92,7 @@ func normaliseLive(live map[string]any) map[string]any {
 	}
 	driver, _ := child(child(object, "spec"), "csi")["driver"].(string)
 	normaliseFinalizers(metadata, driver)
-	normaliseClaimRef(object)
+	normaliseSpec(object)
 	return object
 }
 
@@ -117,11 +117,16 @@ func normaliseFinalizers(metadata map[string]any, driver string) {
 	metadata["finalizers"] = others
 }
 
-// normaliseClaimRef removes what the binder writes: when it binds a pre-bound
-// volume it replaces the whole reference by one with apiVersion, uid and
-// resourceVersion (component-helpers, storage/volume, GetBindVolumeToClaim).
-func normaliseClaimRef(object map[string]any) {
-	ref := child(child(object, "spec"), "claimRef")
+// normaliseSpec removes the explicit "" of a class, which the server does not
+// store, and what the binder writes: when it binds a pre-bound volume it
+// replaces the whole reference by one with apiVersion, uid and resourceVersion
+// (component-helpers, storage/volume, GetBindVolumeToClaim).
+func normaliseSpec(object map[string]any) {
+	spec := child(object, "spec")
+	if spec["storageClassName"] == "" {
+		delete(spec, "storageClassName")
+	}
+	ref := child(spec, "claimRef")
 	delete(ref, "uid")
 	delete(ref, "resourceVersion")
 	if ref["apiVersion"] == "v1" {
@@ -133,7 +138,7 @@ func normaliseClaimRef(object map[string]any) {
 // volume that has lived, the labels and annotations of other tools.
 func compare(m Manifest, live map[string]any, s strictness) (differences []Difference, others []string) {
 	want, got := copyObject(m.Object), normaliseLive(live)
-	normaliseClaimRef(want)
+	normaliseSpec(want)
 	for _, d := range diff("", want, got) {
 		if s == evolved && d.IsExtra() && isOthers(d.Field) {
 			others = append(others, othersOf(d)...)

@@ -80,6 +80,7 @@ func normalise(volume *corev1.PersistentVolume, data []byte) Manifest {
 	}
 	object := asObject(volume)
 	delete(object, "status")
+	child(object, "spec")["storageClassName"] = volume.Spec.StorageClassName // also the explicit ""
 	return Manifest{
 		Volume:     volume,
 		Object:     object,

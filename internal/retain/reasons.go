@@ -20,6 +20,7 @@ const (
 	PermissionMissing Reason = "permission-missing"
 	PermissionExcess  Reason = "permission-excess"
 	ClusterDiffers    Reason = "cluster-differs"
+	Interrupted       Reason = "interrupted"
 
 	VolumeDiffers      Reason = "volume-differs"
 	VolumeExtraFields  Reason = "volume-extra-fields"
@@ -83,6 +84,7 @@ func inputReasons() []Info {
 		{PermissionMissing, 21, "The identity lacks a right that it needs.", "Apply examples/retain-rbac.yaml for it."},
 		{PermissionExcess, 22, "The identity could change or delete volumes.", "Use an identity with the rights of examples/retain-rbac.yaml only, or pass --allow-excess-permissions, which is recorded."},
 		{ClusterDiffers, 23, "The cluster is not the one in the receipt.", "Use the kubeconfig of the receipt's cluster."},
+		{Interrupted, 24, "The run was interrupted before it wrote anything more.", "Repeat it; the receipt says what was made before."},
 	}
 }
 

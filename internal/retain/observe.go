@@ -1,0 +1,113 @@
+package retain
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mooring-k8s/mooring/internal/receipt"
+)
+
+// readError gives an error of a read its reason. A refused read names the right
+// that is missing; no error is ever taken for absence.
+func readError(err error, right Right) *Error {
+	if errors.Is(err, context.Canceled) {
+		return refusef(Interrupted, "interrupted while reading: %w", err)
+	}
+	switch statusCode(err) {
+	case http.StatusForbidden:
+		return refusef(PermissionMissing, "the identity may not %s: %w", right, err)
+	case http.StatusUnauthorized:
+		return refusef(PermissionMissing, "the server does not accept the credentials of the kubeconfig, which may have expired: %w", err)
+	}
+	return refusef(ReadFailed, "%w", err)
+}
+
+// observeCluster reads who is asked, and who asks.
+func observeCluster(ctx context.Context, c Cluster, access AccessFacts) (*receipt.Cluster, *receipt.Caller, error) {
+	version, err := c.Version(ctx)
+	if err != nil {
+		return nil, nil, readError(err, Right{Verb: "get", Resource: "/version"})
+	}
+	uid, err := clusterUID(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	caller, err := c.WhoAmI(ctx)
+	if err != nil {
+		return nil, nil, readError(err, Right{Verb: "create", Resource: "selfsubjectreviews"})
+	}
+	return &receipt.Cluster{UID: uid, CADigest: access.CADigest, Server: access.Server, Version: version}, &caller, nil
+}
+
+// clusterUID returns the UID of kube-system, which is the cluster's identity:
+// the namespace exists from the first start of the API server and cannot be
+// deleted.
+func clusterUID(ctx context.Context, c Reader) (string, error) {
+	ns, err := c.Namespace(ctx, "kube-system")
+	if err != nil {
+		return "", readError(err, Right{Verb: "get", Resource: "namespaces", Name: "kube-system"})
+	}
+	return string(ns.UID), nil
+}
+
+// observeNeighbours reads every volume of the cluster once for all manifests.
+func observeNeighbours(ctx context.Context, c Reader) ([]Neighbour, error) {
+	var neighbours []Neighbour
+	err := c.Volumes(ctx, func(volume *corev1.PersistentVolume) { neighbours = append(neighbours, NeighbourOf(volume)) })
+	if err != nil {
+		return nil, readError(err, Right{Verb: "list", Resource: volumes})
+	}
+	return neighbours, nil
+}
+
+// observe reads the facts of one manifest. The claim is read after the volume:
+// the binder writes the volume first, so that a binding in between is seen
+// whole or not at all.
+func observe(ctx context.Context, c Reader, m Manifest, all []Neighbour) (Facts, error) {
+	live, err := c.Volume(ctx, m.Name())
+	if err != nil {
+		return Facts{}, readError(err, Right{Verb: "get", Resource: volumes, Name: m.Name()})
+	}
+	claim, err := observeClaim(ctx, c, m)
+	if err != nil {
+		return Facts{}, err
+	}
+	facts := Facts{Live: live, Claim: claim}
+	for _, neighbour := range all {
+		if neighbour.Name != m.Name() {
+			facts.Neighbours = append(facts.Neighbours, neighbour)
+		}
+	}
+	return facts, nil
+}
+
+func observeClaim(ctx context.Context, c Reader, m Manifest) (*corev1.PersistentVolumeClaim, error) {
+	ref := m.Volume.Spec.ClaimRef
+	claim, err := c.Claim(ctx, ref.Namespace, ref.Name)
+	if err != nil {
+		return nil, readError(err, Right{Verb: "get", Resource: "persistentvolumeclaims", Name: claimName(m)})
+	}
+	return claim, nil
+}
+
+// liveRecord returns a reading of a live volume as receipts have it.
+func liveRecord(live map[string]any) *receipt.Live {
+	if live == nil {
+		return nil
+	}
+	version, _ := child(live, "metadata")["resourceVersion"].(string)
+	return &receipt.Live{
+		UID:             string(liveUID(live)),
+		ResourceVersion: version,
+		Phase:           string(livePhase(live)),
+		Digest:          liveDigest(live),
+		ClaimUID:        string(claimRefUID(live)),
+	}
+}
+
+// liveDigest is the digest of what a manifest can say of a live volume: the
+// same before and after it is bound.
+func liveDigest(live map[string]any) string { return receipt.Digest(normaliseLive(live)) }

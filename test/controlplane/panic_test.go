@@ -62,8 +62,12 @@ func TestNothingIsLeftWhenTheTestProcessDies(t *testing.T) {
 						return fmt.Errorf("process %d still lives", pid)
 					}
 				}
-				if _, err := os.Stat(left.Dir); !errors.Is(err, fs.ErrNotExist) {
-					return fmt.Errorf("the directory %s is still there (%v)", left.Dir, err)
+				_, err := os.Stat(left.Dir)
+				if err == nil {
+					return fmt.Errorf("the directory %s is still there", left.Dir)
+				}
+				if !errors.Is(err, fs.ErrNotExist) {
+					return err
 				}
 				return nil
 			})

@@ -11,8 +11,7 @@ import (
 // File is the place of one receipt, held from before the first request until
 // the end of the run.
 type File struct {
-	path    string
-	written bool
+	path string
 }
 
 // Reserve takes path for a receipt, by making it as an empty file of mode 0600.
@@ -44,19 +43,6 @@ func (f *File) Write(r Receipt) error {
 	}
 	if err := replace(f.path, data); err != nil {
 		return fmt.Errorf("receipt %s: %w", f.path, err)
-	}
-	f.written = true
-	return nil
-}
-
-// Discard removes the file if nothing was ever written to it, so that a run
-// which ended early can be repeated with the same name.
-func (f *File) Discard() error {
-	if f.written {
-		return nil
-	}
-	if err := os.Remove(f.path); err != nil {
-		return fmt.Errorf("receipt %s: remove the empty file: %w", f.path, err)
 	}
 	return nil
 }

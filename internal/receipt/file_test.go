@@ -58,12 +58,6 @@ func TestWriteReplacesWhole(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
-	if err := file.Discard(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); err != nil {
-		t.Errorf("a written receipt was discarded: %v", err)
-	}
 }
 
 func TestWriteRefusesWhatItsSchemaRefuses(t *testing.T) {
@@ -75,11 +69,8 @@ func TestWriteRefusesWhatItsSchemaRefuses(t *testing.T) {
 	if err := file.Write(full("create", "fine")); err == nil {
 		t.Error("an unknown outcome was written")
 	}
-	if err := file.Discard(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); !os.IsNotExist(err) {
-		t.Errorf("the empty file was left: %v", err)
+	if data, err := os.ReadFile(path); err != nil || len(data) > 0 {
+		t.Errorf("a part was written: %q, %v", data, err)
 	}
 }
 

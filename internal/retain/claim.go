@@ -7,8 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/mooring-k8s/mooring/internal/receipt"
 )
 
 // bindCompleted is the annotation that the binder gives a claim once it is
@@ -113,21 +111,6 @@ func checkContest(m Manifest, claim *corev1.PersistentVolumeClaim, n Neighbour) 
 		return refusef(ClaimContested, "volume %s is reserved for the same claim %s", n.Name, claimName(m))
 	}
 	return nil // left behind by an earlier claim of that name
-}
-
-// claimIdentity returns the claim as receipts and the plan digest have it.
-func claimIdentity(m Manifest, claim *corev1.PersistentVolumeClaim) receipt.Claim {
-	ref := m.Volume.Spec.ClaimRef
-	identity := receipt.Claim{Namespace: ref.Namespace, Name: ref.Name}
-	if claim == nil {
-		return identity
-	}
-	identity.Present = true
-	identity.UID = string(claim.UID)
-	identity.VolumeName = claim.Spec.VolumeName
-	identity.Phase = string(claim.Status.Phase)
-	identity.SpecDigest = receipt.Digest(claim.Spec)
-	return identity
 }
 
 // The parts of a live volume that decisions read. Live volumes stay JSON, so

@@ -85,8 +85,8 @@ const (
 	whoAmIPath  = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 )
 
-func (c *Client) get(ctx context.Context, path string, query url.Values, into any) error {
-	return c.do(ctx, request{method: http.MethodGet, path: path, query: query}, into)
+func (c *Client) get(ctx context.Context, path string, into any) error {
+	return c.do(ctx, request{method: http.MethodGet, path: path}, into)
 }
 
 func (c *Client) post(ctx context.Context, path string, query url.Values, body, into any) error {

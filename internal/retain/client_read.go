@@ -20,7 +20,7 @@ import (
 // Version implements Reader.
 func (c *Client) Version(ctx context.Context) (string, error) {
 	var info version.Info
-	if err := c.get(ctx, "/version", nil, &info); err != nil {
+	if err := c.get(ctx, "/version", &info); err != nil {
 		return "", err
 	}
 	if info.GitVersion == "" {
@@ -32,7 +32,7 @@ func (c *Client) Version(ctx context.Context) (string, error) {
 // Namespace implements Reader.
 func (c *Client) Namespace(ctx context.Context, name string) (*corev1.Namespace, error) {
 	var ns corev1.Namespace
-	if err := c.get(ctx, "/api/v1/namespaces/"+name, nil, &ns); err != nil {
+	if err := c.get(ctx, "/api/v1/namespaces/"+name, &ns); err != nil {
 		return nil, err
 	}
 	if ns.Name != name || ns.UID == "" {
@@ -44,7 +44,7 @@ func (c *Client) Namespace(ctx context.Context, name string) (*corev1.Namespace,
 // Volume implements Reader.
 func (c *Client) Volume(ctx context.Context, name string) (map[string]any, error) {
 	var volume map[string]any
-	err := c.get(ctx, volumesPath+"/"+name, nil, &volume)
+	err := c.get(ctx, volumesPath+"/"+name, &volume)
 	if saysAbsent(err, "persistentvolumes", name) {
 		return nil, nil
 	}
@@ -60,7 +60,7 @@ func (c *Client) Volume(ctx context.Context, name string) (map[string]any, error
 // Claim implements Reader.
 func (c *Client) Claim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error) {
 	var claim corev1.PersistentVolumeClaim
-	err := c.get(ctx, "/api/v1/namespaces/"+namespace+"/persistentvolumeclaims/"+name, nil, &claim)
+	err := c.get(ctx, "/api/v1/namespaces/"+namespace+"/persistentvolumeclaims/"+name, &claim)
 	if saysAbsent(err, "persistentvolumeclaims", name) {
 		return nil, nil
 	}

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/mooring-k8s/mooring/internal/receipt"
 	"github.com/mooring-k8s/mooring/internal/strictyaml"
 )
 
@@ -84,8 +83,8 @@ func normalise(volume *corev1.PersistentVolume, data []byte) Manifest {
 	return Manifest{
 		Volume:     volume,
 		Object:     object,
-		Digest:     receipt.Digest(object),
-		FileDigest: receipt.DigestBytes(data),
+		Digest:     digestOf(object),
+		FileDigest: digestOfBytes(data),
 		Locations:  locations(&volume.Spec),
 	}
 }

@@ -25,10 +25,10 @@ func checkSpec(raw map[string]any, spec *corev1.PersistentVolumeSpec) field.Erro
 }
 
 func checkReclaimPolicy(path *field.Path, policy corev1.PersistentVolumeReclaimPolicy) field.ErrorList {
-	switch policy {
-	case corev1.PersistentVolumeReclaimRetain:
+	if policy == corev1.PersistentVolumeReclaimRetain {
 		return nil
-	case "":
+	}
+	if policy == "" {
 		return field.ErrorList{field.Required(path, "expected Retain, written out: what must never be lost is not left to a default")}
 	}
 	return field.ErrorList{field.NotSupported(path, policy, []corev1.PersistentVolumeReclaimPolicy{corev1.PersistentVolumeReclaimRetain})}

@@ -92,22 +92,3 @@ func observeClaim(ctx context.Context, c Reader, m Manifest) (*corev1.Persistent
 	}
 	return claim, nil
 }
-
-// liveRecord returns a reading of a live volume as receipts have it.
-func liveRecord(live map[string]any) *receipt.Live {
-	if live == nil {
-		return nil
-	}
-	version, _ := child(live, "metadata")["resourceVersion"].(string)
-	return &receipt.Live{
-		UID:             string(liveUID(live)),
-		ResourceVersion: version,
-		Phase:           string(livePhase(live)),
-		Digest:          liveDigest(live),
-		ClaimUID:        string(claimRefUID(live)),
-	}
-}
-
-// liveDigest is the digest of what a manifest can say of a live volume: the
-// same before and after it is bound.
-func liveDigest(live map[string]any) string { return receipt.Digest(normaliseLive(live)) }

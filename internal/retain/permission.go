@@ -106,10 +106,6 @@ func rightsOf(rule authorizationv1.ResourceRule) []Right {
 	if !slices.Contains(rule.APIGroups, "") && !slices.Contains(rule.APIGroups, "*") {
 		return nil
 	}
-	names := rule.ResourceNames
-	if len(names) == 0 {
-		names = []string{""}
-	}
 	var rights []Right
 	for _, resource := range rule.Resources {
 		base, sub, _ := strings.Cut(resource, "/")
@@ -117,12 +113,23 @@ func rightsOf(rule authorizationv1.ResourceRule) []Right {
 			continue
 		}
 		for _, verb := range rule.Verbs {
-			for _, name := range names {
-				if slices.Contains(changing, verb) {
-					rights = append(rights, Right{Verb: verb, Resource: base, Subresource: sub, Name: name})
-				}
+			if slices.Contains(changing, verb) {
+				rights = append(rights, named(Right{Verb: verb, Resource: base, Subresource: sub}, rule.ResourceNames)...)
 			}
 		}
+	}
+	return rights
+}
+
+// named returns the right for each of the names, or for all if there are none.
+func named(right Right, names []string) []Right {
+	if len(names) == 0 {
+		return []Right{right}
+	}
+	rights := make([]Right, len(names))
+	for i, name := range names {
+		rights[i] = right
+		rights[i].Name = name
 	}
 	return rights
 }

@@ -27,9 +27,9 @@ const maxDepth = 40
 type Problem struct {
 	// Field is the path of the field, such as spec.nfs.server; empty for the
 	// document as a whole.
-	Field string
+	Field string `json:"field,omitempty"`
 	// Detail says what is wrong, what was expected and what to do.
-	Detail string
+	Detail string `json:"detail"`
 }
 
 func (p Problem) String() string {

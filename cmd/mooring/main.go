@@ -1,0 +1,23 @@
+// Command mooring is the people's command: it shares volumes with other
+// namespaces and keeps them safe.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/mooring-k8s/mooring/internal/cli"
+)
+
+// version is set when a release is linked.
+var version string
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return cli.Run(ctx, os.Args[1:], cli.Env{Out: os.Stdout, Err: os.Stderr, Version: version})
+}

@@ -1,0 +1,71 @@
+// Package cli is the people's command: one file per subcommand, each of which
+// reads flags and files, calls one room, and prints what it said.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mooring-k8s/mooring/internal/retain"
+)
+
+// Env is what a command has of the program around it.
+type Env struct {
+	Out, Err io.Writer
+	// Version of the program; empty for that of the build.
+	Version string
+}
+
+// Run carries out one command line and returns the exit code
+// (docs/exit-codes.md). What went wrong is told on e.Err, with what to do next.
+func Run(ctx context.Context, args []string, e Env) int {
+	root := NewRoot(e) //nolint:contextcheck // the commands get ctx from ExecuteContext
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	err = asReason(err)
+	info := retain.InfoOf(retain.ReasonOf(err))
+	fmt.Fprintf(e.Err, "%s: %s\nnext: %s\n", info.Reason, strings.TrimPrefix(err.Error(), string(info.Reason)+": "), info.Next)
+	return info.ExitCode
+}
+
+// NewRoot returns the command with all its subcommands.
+func NewRoot(e Env) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "mooring",
+		Short: "Share volumes with other namespaces, and keep them safe",
+		Long: "Mooring lets the owner of a Kubernetes volume share it with other namespaces and keep it safe,\n" +
+			"and never destroys a byte while doing either.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetOut(e.Out)
+	root.SetErr(e.Err)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(newRetain(e), newVersion(e))
+	return root
+}
+
+// usageError is a wrong command line.
+func usageError(format string, args ...any) error {
+	return &retain.Error{Reason: retain.Usage, Message: fmt.Sprintf(format, args...)}
+}
+
+// asReason gives cobra's own errors, which are all about the command line, the
+// reason usage. Errors of a run carry a reason or wrap a cause.
+func asReason(err error) error {
+	var known *retain.Error
+	if errors.As(err, &known) || errors.Unwrap(err) != nil {
+		return err
+	}
+	return &retain.Error{Reason: retain.Usage, Message: err.Error()}
+}

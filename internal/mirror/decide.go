@@ -23,6 +23,15 @@ var ladder = []rung{
 	{"no older claim of the namespace mirrors the same handle", claimIsFirst},
 }
 
+// Rungs returns what each rung of the ladder asks for, the first one first.
+func Rungs() []string {
+	var titles []string
+	for _, rung := range ladder {
+		titles = append(titles, rung.title)
+	}
+	return titles
+}
+
 // rung is one step of the ladder: climb returns nil to go on.
 type rung struct {
 	title string

@@ -1,5 +1,7 @@
 package mirror
 
+//go:generate go run ../gen/reasons ../../docs/reasons.md
+
 // Reason is why a claim is, or is not, mirrored. The list is closed: it feeds
 // conditions, events, metrics and docs/reasons.md.
 type Reason string
@@ -7,14 +9,15 @@ type Reason string
 // Why a claim is mirrored, waits or is refused. What each means to whom stands
 // in Reasons, in the order of the ladder.
 const (
-	NoOrigin              Reason = "NoOrigin"
-	OriginMalformed       Reason = "OriginMalformed"
-	OriginAmbiguous       Reason = "OriginAmbiguous"
-	OriginKindUnsupported Reason = "OriginKindUnsupported"
-	SameNamespace         Reason = "SameNamespace"
-	ClaimHasSelector      Reason = "ClaimHasSelector"
-	ClaimHasDataSource    Reason = "ClaimHasDataSource"
-	ClaimNamesVolume      Reason = "ClaimNamesVolume"
+	NoOrigin                Reason = "NoOrigin"
+	OriginMalformed         Reason = "OriginMalformed"
+	OriginAmbiguous         Reason = "OriginAmbiguous"
+	OriginKindUnsupported   Reason = "OriginKindUnsupported"
+	SameNamespace           Reason = "SameNamespace"
+	ClaimHasSelector        Reason = "ClaimHasSelector"
+	ClaimHasDataSource      Reason = "ClaimHasDataSource"
+	ClaimNamesVolume        Reason = "ClaimNamesVolume"
+	ClaimHasAttributesClass Reason = "ClaimHasAttributesClass"
 
 	ClassNotFound        Reason = "ClassNotFound"
 	ClassParameters      Reason = "ClassParameters"
@@ -79,7 +82,7 @@ const (
 	wakesClaim  = "a change of the claim"
 	wakesClass  = "a change of the class"
 	wakesOrigin = "a change of the origin claim or of its volume"
-	newClaim    = "create the claim anew: "
+	newClaim    = "create the claim anew, "
 )
 
 // Reasons returns the closed list, in the order of the ladder.
@@ -91,12 +94,12 @@ func askingReasons() []ReasonDoc {
 	return []ReasonDoc{
 		{NoOrigin, Refuse, 1, "The claim names no origin. Where the cluster's gate CrossNamespaceVolumeDataSource is off, the API server drops a dataSourceRef silently.",
 			AskingSide, "write the annotation `<name>/origin: <namespace>/<claim>`", wakesClaim},
-		{OriginMalformed, Refuse, 1, "The annotation `<name>/origin` is not `<namespace>/<claim>`, or the dataSourceRef names no namespace.",
-			AskingSide, "mend the annotation, or " + newClaim + "a dataSourceRef is immutable", wakesClaim},
+		{OriginMalformed, Refuse, 1, "The annotation `<name>/origin` is not `<namespace>/<claim>`, or the dataSourceRef names no namespace or what cannot be a claim's name.",
+			AskingSide, "mend the annotation; a dataSourceRef is immutable, so " + newClaim + "or with the annotation alone", wakesClaim},
 		{OriginAmbiguous, Refuse, 1, "The dataSourceRef and the annotation `<name>/origin` name different origins.",
 			AskingSide, "remove the annotation or make it equal", wakesClaim},
 		{OriginKindUnsupported, Refuse, 1, "The dataSourceRef is not of kind PersistentVolumeClaim in the core API group.",
-			AskingSide, newClaim + "only claims can be mirrored", wakesClaim},
+			AskingSide, newClaim + "naming a claim: nothing else can be mirrored", wakesClaim},
 		{SameNamespace, Refuse, 1, "The origin is in the claim's own namespace, where Pods can use it directly.",
 			AskingSide, "use the origin claim itself", wakesClaim},
 		{ClaimHasSelector, Refuse, 1, "The claim has a selector, which asks the binder for some other volume.",
@@ -105,6 +108,8 @@ func askingReasons() []ReasonDoc {
 			AskingSide, newClaim + "without dataSource", wakesClaim},
 		{ClaimNamesVolume, Refuse, 1, "The claim has a volumeName of its own choice, so a mirror volume made for it could be bound by somebody else.",
 			AskingSide, newClaim + "without volumeName", wakesClaim},
+		{ClaimHasAttributesClass, Refuse, 1, "The claim has a volumeAttributesClassName. The binder would bind it to a volume of that class only, which a mirror never is; and the driver would change the origin.",
+			AskingSide, newClaim + "without volumeAttributesClassName", wakesClaim},
 		{ClassNotFound, Refuse, 2, "The claim asks for a mirror but its StorageClass is missing or belongs to another provisioner.",
 			AskingSide, newClaim + "with a class of Mooring (usually `pvc-mirror`), or have the class created", "the class appearing"},
 		{ClassParameters, Refuse, 2, "The StorageClass has a parameter that Mooring does not know, or a value of `access` other than ReadWrite and ReadOnly.",
@@ -123,11 +128,11 @@ func originReasons() []ReasonDoc {
 		{OriginLost, Refuse, 4, "The origin claim has lost its volume.", Owner, "restore the origin volume", wakesOrigin},
 		{OriginBindingBroken, Refuse, 4, "The origin claim and its volume do not name each other by UID, so what the claim reaches is not certain.",
 			Owner, "restore the binding", wakesOrigin},
-		{OriginIsMirror, Refuse, 5, "The origin is itself a mirror; its owner is somebody else, who has not been asked.", AskingSide, "name the mirror's own origin, whose owner can share it", wakesOrigin},
+		{OriginIsMirror, Refuse, 5, "The origin is itself a mirror, of Mooring or of a provisioner that had its name before; its owner is somebody else, who has not been asked.", AskingSide, "name the mirror's own origin, whose owner can share it", wakesOrigin},
 		{SourceUnsupported, Refuse, 6, "The origin volume is neither CSI nor in-tree NFS.", Owner, "move the data to a volume that many nodes can mount", wakesOrigin},
 		{DriverUnknown, Refuse, 6, "The table does not know the origin's driver, and nothing shows that its volumes can be shared.", Administrator, "see docs/concepts.md, \"Drivers\"", wakesOrigin + ", or of the CSIDriver object"},
 		{DriverRefused, Refuse, 6, "The table knows the origin's driver, and this volume cannot be mirrored.", Owner, "see the message", wakesOrigin},
-		{ReadOnlyUnsupported, Refuse, 6, "Nothing would enforce a read-only mirror of this driver's volume.", AskingSide, newClaim + "ask for ReadWriteMany if the grant allows it", wakesOrigin},
+		{ReadOnlyUnsupported, Refuse, 6, "Nothing would enforce a read-only mirror of this driver's volume.", AskingSide, newClaim + "with ReadWriteMany if the grant allows it", wakesOrigin},
 		{AccessModeUnsupported, Refuse, 7, "A mirror is ReadWriteMany or ReadOnlyMany; ReadWriteOnce and ReadWriteOncePod promise what a mirror cannot keep.", AskingSide, newClaim + "with ReadWriteMany or ReadOnlyMany", wakesClaim},
 		{ClassReadOnly, Refuse, 7, "The claim asks for ReadWriteMany and its class is `access: ReadOnly`.", AskingSide, newClaim + "with ReadOnlyMany or another class", wakesClass},
 		{GrantReadOnly, Refuse, 7, "The claim asks for ReadWriteMany and the grant is read-only.", AskingSide, newClaim + "with ReadOnlyMany", wakesOrigin},

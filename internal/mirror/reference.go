@@ -91,6 +91,10 @@ func referenced(claim *corev1.PersistentVolumeClaim) (types.NamespacedName, *ref
 	if ref.Namespace == nil || *ref.Namespace == "" {
 		return none, refused(OriginMalformed, "spec.dataSourceRef names no namespace: expected the origin's")
 	}
+	if !isClaimName(*ref.Namespace, ref.Name) {
+		return none, refused(OriginMalformed, "spec.dataSourceRef names claim %s of namespace %s: no claim has such a name",
+			quote(ref.Name), quote(*ref.Namespace))
+	}
 	return types.NamespacedName{Namespace: *ref.Namespace, Name: ref.Name}, nil
 }
 
@@ -101,10 +105,17 @@ func annotated(names mooringapi.Names, claim *corev1.PersistentVolumeClaim) (typ
 		return types.NamespacedName{}, nil
 	}
 	namespace, name, _ := strings.Cut(text, "/")
-	if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+	if !isClaimName(namespace, name) {
 		return types.NamespacedName{}, refused(OriginMalformed, "annotation %s is %s: expected <namespace>/<claim>", names.Origin(), quote(text))
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+}
+
+// isClaimName reports whether a claim of that name can exist. The API server
+// checks the namespace of a reference and not its name, which could hold
+// anything, of any length.
+func isClaimName(namespace, name string) bool {
+	return len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0
 }
 
 // quote makes user-controlled text fit for a condition or an event: quoted, so

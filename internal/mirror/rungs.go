@@ -12,6 +12,11 @@ import (
 
 // Rung 1.
 func claimIsFit(c *climber) *refusal {
+	if c.Claim == nil || c.Claim.UID == "" {
+		// Not read from a cluster. Without a UID nothing could be made that is
+		// this claim's alone.
+		return refused(NoOrigin, "there is no claim to decide about")
+	}
 	spec := c.Claim.Spec
 	found, said := origin(c.Names, c.Claim)
 	switch {
@@ -22,7 +27,10 @@ func claimIsFit(c *climber) *refusal {
 	case spec.Selector != nil:
 		return refused(ClaimHasSelector, "spec.selector asks the binder for another volume: create the claim without it")
 	case spec.VolumeName != "" && spec.VolumeName != VolumeName(c.Claim.UID):
-		return refused(ClaimNamesVolume, "spec.volumeName asks for volume %s: create the claim without it", spec.VolumeName)
+		return refused(ClaimNamesVolume, "spec.volumeName asks for volume %s: create the claim without it", quote(spec.VolumeName))
+	case deref(spec.VolumeAttributesClassName, "") != "":
+		return refused(ClaimHasAttributesClass, "spec.volumeAttributesClassName is %s: a mirror has none, and the binder would wait for it without end: create the claim without it",
+			quote(*spec.VolumeAttributesClassName))
 	}
 	c.origin = found
 	return nil
@@ -30,9 +38,9 @@ func claimIsFit(c *climber) *refusal {
 
 // Rung 2.
 func classIsFit(c *climber) *refusal {
-	if c.Class == nil || c.Class.Provisioner != c.Names.Provisioner() {
-		return refused(ClassNotFound, "spec.storageClassName %s is no StorageClass with provisioner %s",
-			quote(deref(c.Claim.Spec.StorageClassName, "")), c.Names.Provisioner())
+	asked := deref(c.Claim.Spec.StorageClassName, "")
+	if c.Class == nil || c.Class.Name != asked || c.Class.Provisioner != c.Names.Provisioner() {
+		return refused(ClassNotFound, "spec.storageClassName %s is no StorageClass with provisioner %s", quote(asked), c.Names.Provisioner())
 	}
 	for key, value := range c.Class.Parameters {
 		known := key == mooringapi.ParameterAccess && (value == mooringapi.AccessReadWrite || value == mooringapi.AccessReadOnly)
@@ -50,7 +58,8 @@ func classIsFit(c *climber) *refusal {
 // Rung 3. One text for an origin that does not exist, is not shared with this
 // namespace, or has a broken grant: nobody learns which.
 func ownerGrants(c *climber) *refusal {
-	if c.Origin != nil && c.NamespaceLabels != nil {
+	named := c.Origin != nil && c.Origin.Namespace == c.origin.Namespace && c.Origin.Name == c.origin.Name
+	if named && c.NamespaceLabels != nil {
 		c.grant = grant.Evaluate(c.Names, c.Origin.Annotations, c.NamespaceLabels, c.Now)
 	}
 	if c.grant.Access == grant.None {
@@ -85,9 +94,12 @@ func boundByUID(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVo
 		ref.Namespace == claim.Namespace && ref.Name == claim.Name
 }
 
-// Rung 5. The volume's record says so, which its owner cannot edit, not the claim.
+// Rung 5. The volume's record says so, which its owner cannot edit, not the
+// claim. A volume made under the provisioner name without a record is a mirror
+// too: that of a provisioner which had the name before Mooring.
 func originIsNoMirror(c *climber) *refusal {
-	if mooringapi.IsMirrorVolume(c.OriginVolume.Annotations) {
+	annotations := c.OriginVolume.Annotations
+	if mooringapi.IsMirrorVolume(annotations) || annotations[mooringapi.ProvisionedBy] == c.Names.Provisioner() {
 		return refused(OriginIsMirror, "origin %s is itself a mirror: name the claim that it mirrors", c.origin)
 	}
 	return nil
@@ -116,10 +128,16 @@ func driverHasRecipe(c *climber) *refusal {
 	}
 }
 
-// access is what the claim asks for: a claim with ReadWriteMany wants to
-// write, whatever else it lists.
+// access is what the claim asks for: to read only, if it asks for ReadOnlyMany
+// and nothing else; else to write, also where the next rung refuses the mode.
 func (c *climber) access() grant.Access {
-	if slices.Contains(c.Claim.Spec.AccessModes, corev1.ReadWriteMany) {
+	modes := c.Claim.Spec.AccessModes
+	for _, mode := range modes {
+		if mode != corev1.ReadOnlyMany {
+			return grant.ReadWrite
+		}
+	}
+	if len(modes) == 0 {
 		return grant.ReadWrite
 	}
 	return grant.ReadOnly

@@ -24,7 +24,7 @@ func makeUnknown(request Request) Mirror {
 	if request.RefuseUnknown {
 		return refuse("this installation mirrors only drivers that are (--unknown-drivers=refuse)")
 	}
-	if request.Driver == nil {
+	if request.Driver == nil || request.Driver.Name != driver {
 		return refuse("the cluster has no CSIDriver object of that name that would say whether its volumes are attached to a node")
 	}
 	if attach := request.Driver.Spec.AttachRequired; attach == nil || *attach {

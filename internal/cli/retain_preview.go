@@ -131,7 +131,7 @@ func preview(ctx context.Context, e Env, files []string, f *planFlags) error {
 // printRecord tells people what a run found and did.
 func printRecord(w io.Writer, r receipt.Receipt) {
 	if c := r.Cluster; c != nil {
-		fmt.Fprintf(w, "cluster      %e, %s at %s\n", c.UID, c.Version, c.Server)
+		fmt.Fprintf(w, "cluster      %s, %s at %s\n", c.UID, c.Version, c.Server)
 	}
 	if r.Caller != nil {
 		fmt.Fprintf(w, "caller       %s\n", r.Caller.Username)
@@ -176,5 +176,5 @@ func claimText(c receipt.Claim) string {
 	if !c.Present {
 		return text + ", not there yet"
 	}
-	return fmt.Sprintf("%e, %e, UID %s", text, c.Phase, c.UID)
+	return fmt.Sprintf("%s, %s, UID %s", text, c.Phase, c.UID)
 }

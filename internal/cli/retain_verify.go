@@ -76,7 +76,7 @@ func verify(ctx context.Context, e Env, file string, f verifyFlags) error {
 func printVerification(w io.Writer, v verification) {
 	r := v.Receipt
 	fmt.Fprintf(w, "receipt      whole: schema, manifests and plan digest agree; not signed\n")
-	fmt.Fprintf(w, "action       %e, begun %s\noutcome      %s\n", r.Action, r.StartedAt, r.Outcome)
+	fmt.Fprintf(w, "action       %s, begun %s\noutcome      %s\n", r.Action, r.StartedAt, r.Outcome)
 	if r.Reason != "" {
 		fmt.Fprintf(w, "reason       %s: %s\n", r.Reason, r.Message)
 	}

@@ -57,6 +57,6 @@ func printChecked(w io.Writer, checked []checkedFile) {
 			fmt.Fprintf(w, "%s: ok\n  volume    %s\n  reaches   %s\n  manifest  %s\n", c.File, c.Name, strings.Join(c.Backends, ", "), c.Digest)
 			continue
 		}
-		fmt.Fprintf(w, "%s: %d problem(e)\n", c.File, len(c.Problems))
+		fmt.Fprintf(w, "%s: %d problem(s)\n", c.File, len(c.Problems))
 	}
 }

@@ -91,6 +91,6 @@ func (c *connection) printNotes(w io.Writer) {
 func (f *clusterFlags) printRequests(w io.Writer, c *connection) {
 	if f.verbose {
 		single, pages := c.client.Requests()
-		fmt.Fprintf(w, "requests: %d, and %d page(e) of the list of volumes\n", single, pages)
+		fmt.Fprintf(w, "requests: %d, and %d page(s) of the list of volumes\n", single, pages)
 	}
 }

@@ -91,6 +91,7 @@ controlplane: ## Build etcd, kube-apiserver, kube-controller-manager of K8S_VERS
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run the linters over both modules, and check that the import rules bite.
 	@tools/check-dependencies.sh
+	@$(GOLANGCI_LINT) config verify
 	@tools/lint-bites.sh $(GOLANGCI_LINT)
 	@echo "lint: root module"
 	@$(GOLANGCI_LINT) run ./...

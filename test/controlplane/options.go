@@ -39,7 +39,7 @@ type Options struct {
 	Audit AuditLevel
 
 	// APIServerArgs, ControllerManagerArgs and EtcdArgs are appended to the
-	// command lines; a flag given again replaces the plane's own.
+	// command lines; a flag that takes one value replaces the plane's own.
 	APIServerArgs, ControllerManagerArgs, EtcdArgs []string
 
 	// Controllers run in addition to the volume binder, the two protection
@@ -47,10 +47,12 @@ type Options struct {
 	Controllers []string
 	// ControllerQPS limits each controller's requests per second, with a burst
 	// of twice as many. Zero: 500, so that the binder is not what a test
-	// waits for. Kubernetes' own default is 20 (and a burst of 30).
+	// waits for. Kubernetes' own default is 20 (and a burst of 30); with it 400
+	// claims took 58 s to bind, with 500 6 s.
 	ControllerQPS int
 	// BinderSyncPeriod is how often the binder looks at every claim and volume
-	// again. Zero: Kubernetes' own default of 15 s.
+	// again. Zero: Kubernetes' own default of 15 s. A longer period made 400
+	// claims bind no faster.
 	BinderSyncPeriod time.Duration
 
 	// StartTimeout limits the time until everything is ready, at the first

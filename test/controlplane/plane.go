@@ -33,8 +33,8 @@ type ControlPlane struct {
 }
 
 // Start starts a control plane and waits until it is ready: the API server's
-// /readyz, the controller manager's /healthz, and the namespaces default and
-// kube-system. When it fails, nothing is left running. The plane outlives ctx;
+// /readyz, the controller manager's /healthz once the binder is part of it, and
+// the namespaces default and kube-system. When it fails, nothing is left running. The plane outlives ctx;
 // end it with Stop.
 //
 // With USE_EXISTING_CLUSTER=true in the environment nothing is started and the

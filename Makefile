@@ -55,7 +55,7 @@ image: ## Build the controller's image: IMAGE=<registry>/<repository>:<tag>, ARC
 ##@ Test
 
 .PHONY: test
-test: controlplane test-unit test-fuzz test-integration ## Run all tests: units, fuzz targets briefly, and everything on a real control plane.
+test: test-unit test-fuzz test-integration ## Run all tests: units, fuzz targets briefly, and everything on a real control plane.
 
 .PHONY: test-all
 test-all: lint verify-generated test demo ## All that is checked before a change is taken.
@@ -121,7 +121,7 @@ need-cc:
 ##@ Clean
 
 .PHONY: clean
-clean: ## Remove bin/ and what the tests left; keep the control plane and the tools.
+clean: ## Remove bin/; keep the control plane and the tools.
 	@rm -rf bin dist
 
 .PHONY: clean-all

@@ -21,9 +21,10 @@ import (
 	"github.com/mooring-k8s/mooring/internal/kubeconfig"
 )
 
-// Client is the Cluster behind one kubeconfig. It sends each request once:
-// client-go's own REST client repeats writes that a server answers with
-// Retry-After, and follows redirects with the credentials.
+// Client is the Cluster behind one kubeconfig. It sends each POST once, whatever
+// happens; a GET is repeated by Go's transport alone, if the server had closed
+// the idle connection. client-go's own REST client would repeat writes that are
+// answered with Retry-After, and follow redirects with the credentials.
 type Client struct {
 	http    *http.Client
 	base    *url.URL
@@ -192,7 +193,7 @@ func answer(r request, code int, data []byte) error {
 	if err := json.Unmarshal(data, &status); err != nil || status.Kind != "Status" || int(status.Code) != code {
 		return &answerError{r.method + " " + r.path, code}
 	}
-	return &apierrors.StatusError{ErrStatus: status}
+	return fmt.Errorf("%s %s: answered with %d: %w", r.method, r.path, code, &apierrors.StatusError{ErrStatus: status})
 }
 
 // statusCode returns the HTTP code of an error answer, or 0 if there was none.

@@ -102,15 +102,15 @@ func (p *Plan) decide(m Manifest, f Facts) *Error {
 			return err
 		}
 	}
-	// 3. No other volume is reserved for the claim.
-	for _, neighbour := range f.Neighbours {
-		if err := checkContest(m, f.Claim, neighbour); err != nil {
+	// 3. A claim that is not bound to this volume could bind to it.
+	if f.Claim != nil && !isBound(f.Live) {
+		if err := checkClaim(m, f.Live != nil, f.Claim); err != nil {
 			return err
 		}
 	}
-	// 4. A claim that is not bound to this volume could bind to it.
-	if f.Claim != nil && !isBound(f.Live) {
-		if err := checkClaim(m, f.Live != nil, f.Claim); err != nil {
+	// 4. No other volume is reserved for the claim.
+	for _, neighbour := range f.Neighbours {
+		if err := checkContest(m, f.Claim, neighbour); err != nil {
 			return err
 		}
 	}

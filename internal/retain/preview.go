@@ -271,7 +271,7 @@ func (r *run) finish(err error) (receipt.Receipt, error) {
 
 func messageOf(err error) string {
 	var with *Error
-	if errors.As(err, &with) {
+	if errors.As(err, &with) && with.Message != "" {
 		return with.Message
 	}
 	return err.Error()

@@ -7,12 +7,16 @@ import (
 	"context"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/mooring-k8s/mooring/internal/cli"
 	"github.com/mooring-k8s/mooring/test/controlplane"
 )
 
-var plane = &controlplane.Shared{Options: controlplane.Options{Audit: controlplane.AuditMetadata}}
+var plane = &controlplane.Shared{Options: controlplane.Options{
+	Audit:            controlplane.AuditMetadata,
+	BinderSyncPeriod: time.Second,
+}}
 
 // asCommand makes the test program be mooring, so that a test can kill one.
 const asCommand = "MOORING_TEST_AS_COMMAND"

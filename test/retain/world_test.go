@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,13 +114,14 @@ func (w *world) removeVolumes() {
 }
 
 func (w *world) removeVolume(ctx context.Context, name string) {
-	zero := int64(0)
-	patch := []byte(`{"metadata":{"finalizers":null}}`)
 	volumes := w.admin.CoreV1().PersistentVolumes()
-	if _, err := volumes.Patch(ctx, name, "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := volumes.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		w.Error(err)
 	}
-	if err := volumes.Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &zero}); err != nil && !apierrors.IsNotFound(err) {
+	// Second, since the protection controller adds its finalizer to whatever is
+	// not being deleted.
+	patch := []byte(`{"metadata":{"finalizers":null}}`)
+	if _, err := volumes.Patch(ctx, name, "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		w.Error(err)
 	}
 }

@@ -91,6 +91,9 @@ func create(ctx context.Context, e Env, r createRequest) error {
 	if err != nil {
 		return err
 	}
+	if err := approval.Check(time.Now()); err != nil {
+		return err
+	}
 	p, err := r.plan.prepare(e, r.files)
 	if err != nil {
 		return err

@@ -26,8 +26,8 @@ var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 // made.
 const clockSkew = 5 * time.Minute
 
-// check refuses an approval that cannot be right, before anything is read.
-func (a Approval) check(now time.Time) *Error {
+// Check refuses an approval that cannot be right, before anything is read.
+func (a Approval) Check(now time.Time) error {
 	switch {
 	case a.Without:
 		return nil
@@ -41,7 +41,7 @@ func (a Approval) check(now time.Time) *Error {
 	return nil
 }
 
-func (a Approval) checkPreview(now time.Time) *Error {
+func (a Approval) checkPreview(now time.Time) error {
 	p := a.Preview
 	if p.Action != "preview" || p.Outcome != receipt.WouldCreate && p.Outcome != receipt.Unchanged {
 		return refusef(ReceiptInvalid, "--approved: expected the receipt of a preview that refused nothing; this one is of a %s that ended %s", p.Action, p.Outcome)
@@ -70,6 +70,8 @@ func (a Approval) record() *receipt.Approval {
 	switch {
 	case a.Without:
 		return &receipt.Approval{Kind: "none"}
+	case !digestForm.MatchString(a.digest()):
+		return nil // refused by Check
 	case a.Preview != nil:
 		return &receipt.Approval{Kind: "preview", PlanDigest: a.digest(), PreviewFinishedAt: a.Preview.FinishedAt}
 	}

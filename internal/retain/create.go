@@ -45,8 +45,8 @@ type creation struct {
 
 func (r *creation) carryOut(ctx context.Context, approval Approval) error {
 	// 1. The approval can be right.
-	if refused := approval.check(r.options.clock()); refused != nil {
-		return refused
+	if err := approval.Check(r.options.clock()); err != nil {
+		return err
 	}
 	// 2. Nothing stands in the way of any volume.
 	if err := r.plan(ctx); err != nil {

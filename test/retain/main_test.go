@@ -6,6 +6,8 @@ package retain_test
 import (
 	"context"
 	"os"
+	"os/signal"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,7 +25,9 @@ const asCommand = "MOORING_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) == "true" {
-		os.Exit(cli.Run(context.Background(), os.Args[1:], cli.Env{Out: os.Stdout, Err: os.Stderr, Version: "test"}))
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
+		os.Exit(cli.Run(ctx, os.Args[1:], cli.Env{Out: os.Stdout, Err: os.Stderr, Version: "test"}))
 	}
 	os.Exit(controlplane.Run(m, plane))
 }

@@ -42,7 +42,12 @@ var counter atomic.Int64
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, plane: plane.ForTest(t), dir: t.TempDir()}
+	return newWorldOn(t, plane.ForTest(t))
+}
+
+func newWorldOn(t *testing.T, plane *controlplane.ControlPlane) *world {
+	t.Helper()
+	w := &world{T: t, plane: plane, dir: t.TempDir()}
 	w.admin = kubernetes.NewForConfigOrDie(w.plane.Admin())
 	w.id = fmt.Sprintf("t%d", counter.Add(1))
 	w.namespace = w.id

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+const (
+	askingNamespace = "team-c"
+	askingClaim     = "data-of-team-a"
+	wantedLabel     = "example.com/project"
+	wantedProject   = "atlas"
+	refusalReason   = "NotShared"
+)
+
+// deniedScene is a claim from a namespace that is not granted, and what happens
+// when it is.
+func deniedScene(ctx context.Context, s *stage) error {
+	s.tell.say("Namespace %s asks for the data of team-a, and has not got the label.", askingNamespace)
+	if err := s.types(ctx, "apply", "-f", "examples/share/mirror-by-reference.yaml"); err != nil {
+		return err
+	}
+	if err := s.refused(ctx); err != nil {
+		return err
+	}
+	if err := s.types(ctx, "describe", "pvc", "-n", askingNamespace, askingClaim); err != nil {
+		return err
+	}
+	s.tell.seen("Refused, with the way out; whether team-a/data exists at all is not told")
+	s.tell.say("The label makes the namespace one of the project. Nobody touches the claim.")
+	took, err := s.grantAndMeasure(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.mirrors(ctx, askingNamespace, askingClaim, "team-a/data"); err != nil {
+		return err
+	}
+	s.tell.seen("%d ms from the label in the API server to Bound", took.Milliseconds())
+	if err := s.toldMirrored(ctx); err != nil {
+		return err
+	}
+	return s.types(ctx, "events", "-n", askingNamespace, "--for", "pvc/"+askingClaim)
+}
+
+// refused waits for the condition and the event, and sees that there is no
+// volume.
+func (s *stage) refused(ctx context.Context) error {
+	claim, err := until(ctx, "the claim has a condition that says why it is refused", s.claim(askingNamespace, askingClaim),
+		func(claim *corev1.PersistentVolumeClaim) bool {
+			condition := s.condition(claim)
+			return condition.Status == corev1.ConditionFalse && condition.Reason == refusalReason
+		})
+	if err != nil {
+		return err
+	}
+	if claim.Status.Phase != corev1.ClaimPending || claim.Spec.VolumeName != "" {
+		return surprised(claim, "a claim that is not granted is Pending, without a volume")
+	}
+	return s.hasEvent(ctx, corev1.EventTypeWarning, refusalReason)
+}
+
+// toldMirrored waits until the claim's condition and events say that all is
+// well.
+func (s *stage) toldMirrored(ctx context.Context) error {
+	_, err := until(ctx, "the condition is True", s.claim(askingNamespace, askingClaim),
+		func(claim *corev1.PersistentVolumeClaim) bool {
+			return s.condition(claim).Status == corev1.ConditionTrue
+		})
+	if err != nil {
+		return err
+	}
+	return s.hasEvent(ctx, corev1.EventTypeNormal, "Mirrored")
+}
+
+// condition is Mooring's condition of a claim, empty if there is none.
+func (s *stage) condition(claim *corev1.PersistentVolumeClaim) corev1.PersistentVolumeClaimCondition {
+	for _, condition := range claim.Status.Conditions {
+		if string(condition.Type) == s.names.Condition() {
+			return condition
+		}
+	}
+	return corev1.PersistentVolumeClaimCondition{}
+}
+
+// hasEvent waits until the asking claim has an event of a reason.
+func (s *stage) hasEvent(ctx context.Context, kind, reason string) error {
+	of := metav1.ListOptions{FieldSelector: "involvedObject.name=" + askingClaim + ",type=" + kind + ",reason=" + reason}
+	_, err := until(ctx, kind+" event "+reason+" on the claim", func(ctx context.Context) (*corev1.EventList, error) {
+		return s.api.CoreV1().Events(askingNamespace).List(ctx, of)
+	}, func(events *corev1.EventList) bool { return len(events.Items) > 0 })
+	return err
+}
+
+// grantAndMeasure labels the namespace and returns how long after that the
+// claim was Bound: both as a watch of the API server tells.
+func (s *stage) grantAndMeasure(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	one := func(name string) metav1.ListOptions {
+		return metav1.ListOptions{FieldSelector: "metadata.name=" + name}
+	}
+	namespaces, err := s.api.CoreV1().Namespaces().Watch(ctx, one(askingNamespace))
+	if err != nil {
+		return 0, err
+	}
+	defer namespaces.Stop()
+	claims, err := s.api.CoreV1().PersistentVolumeClaims(askingNamespace).Watch(ctx, one(askingClaim))
+	if err != nil {
+		return 0, err
+	}
+	defer claims.Stop()
+	labelled := when(ctx, namespaces, func(e watch.Event) bool {
+		namespace, ok := e.Object.(*corev1.Namespace)
+		return ok && namespace.Labels[wantedLabel] == wantedProject
+	})
+	bound := when(ctx, claims, func(e watch.Event) bool {
+		claim, ok := e.Object.(*corev1.PersistentVolumeClaim)
+		return ok && isBound(claim)
+	})
+	if err := s.types(ctx, "label", "namespace", askingNamespace, wantedLabel+"="+wantedProject); err != nil {
+		return 0, err
+	}
+	from, to := <-labelled, <-bound
+	if from.IsZero() || to.IsZero() {
+		return 0, s.stillNotBound(context.WithoutCancel(ctx))
+	}
+	return max(0, to.Sub(from)), nil
+}
+
+func (s *stage) stillNotBound(ctx context.Context) error {
+	claim, err := s.claim(askingNamespace, askingClaim)(ctx)
+	if err != nil {
+		return err
+	}
+	return surprised(claim, "the label makes the claim Bound: not seen within %v; what is there:", patience)
+}
+
+// when sends the time at which the first matching event arrives, or the zero
+// time if none does before the watch or the context ends.
+func when(ctx context.Context, watching watch.Interface, matches func(watch.Event) bool) <-chan time.Time {
+	at := make(chan time.Time, 1)
+	go func() {
+		defer close(at)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case event, open := <-watching.ResultChan():
+				if !open {
+					return
+				}
+				if matches(event) {
+					at <- time.Now()
+					return
+				}
+			}
+		}
+	}()
+	return at
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// scene is one thing that is shown. Its play tells what happens, types the
+// commands and checks what comes of them; the first thing that is not as told
+// is its error.
+type scene struct {
+	title string
+	play  func(context.Context, *stage) error
+}
+
+// logLines is how much of the controller's log is shown when a scene fails.
+const logLines = 15
+
+// scenes are played in this order on one stage; each finds what those before it
+// have left. A new one is one file and one line here.
+var scenes = []scene{
+	{"Three claims, and whom their owners let in", originsScene},
+	{"CrownLabs' MyDrive: one drive, one tenant", myDriveScene},
+	{"CrownLabs' SharedVolume: one volume, every tenant", sharedVolumeScene},
+	{"The same on a cluster without alpha gates: the annotation", annotationScene},
+	{"Not shared with you, until it is", deniedScene},
+	{"A mirror goes, the data stays", removedScene},
+	{"Who reaches what", summaryScene},
+}
+
+func (s *stage) play(ctx context.Context, scenes []scene) error {
+	for i, scene := range scenes {
+		s.tell.heading("%d  %s", i+1, scene.title)
+		if err := scene.play(ctx, s); err != nil {
+			return fmt.Errorf("scene %d, %q: %w\nthe controller's log ends with:\n%s", i+1, scene.title, err, s.controller.LogTail(logLines))
+		}
+	}
+	return nil
+}

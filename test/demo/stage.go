@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/mooring-k8s/mooring/pkg/mooringapi"
+	"github.com/mooring-k8s/mooring/test/controlplane"
+	"github.com/mooring-k8s/mooring/test/demo/kubectl"
+)
+
+// stage is the running control plane with Mooring installed, and what scenes
+// leave for later ones.
+type stage struct {
+	tell       *narrator
+	plane      *controlplane.ControlPlane
+	controller *controlplane.Process
+	api        kubernetes.Interface
+	kubectl    kubectl.Kubectl
+	names      mooringapi.Names
+
+	// before is each origin as it was before its first mirror, by claim.
+	before map[string]pair
+}
+
+// pair is a claim and the volume that it is bound to.
+type pair struct {
+	claim  *corev1.PersistentVolumeClaim
+	volume *corev1.PersistentVolume
+}
+
+// open starts the control plane and installs Mooring. When it fails, nothing
+// is left running.
+func open(ctx context.Context, tell *narrator) (*stage, error) {
+	root, err := repository()
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	plane, err := controlplane.Start(ctx, controlplane.Options{CrossNamespace: true})
+	if err != nil {
+		return nil, err
+	}
+	tell.seen("Kubernetes %s is up after %.1f s", plane.Version(), time.Since(began).Seconds())
+	s := &stage{tell: tell, plane: plane, before: map[string]pair{}, kubectl: kubectl.Kubectl{
+		Kubeconfig: plane.AdminKubeconfigFile(), Dir: root, Cache: filepath.Join(plane.Dir(), "kubectl-cache"),
+	}}
+	if s.api, err = kubernetes.NewForConfig(plane.Admin()); err == nil {
+		err = s.install(ctx, root)
+	}
+	if err != nil {
+		return nil, errors.Join(err, plane.Stop())
+	}
+	return s, nil
+}
+
+// repository is the checkout's directory: the working directory, or above it.
+func repository() (string, error) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "examples", "origin-volumes.yaml")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("neither %s nor a directory above it holds Mooring's examples", start)
+		}
+	}
+}
+
+// leaveRunning leaves everything to the user, who is told how to go on.
+func (s *stage) leaveRunning() error {
+	path, err := kubectl.Install(s.plane.Dir())
+	if err != nil {
+		return errors.Join(fmt.Errorf("install a kubectl beside the control plane: %w", err), s.plane.Stop())
+	}
+	log := s.controller.LogFile()
+	left, err := s.plane.Detach()
+	if err != nil {
+		return err
+	}
+	s.tell.heading("Left running, for you")
+	s.tell.shown(left.String())
+	s.tell.shown("kubectl:   " + path + " get pvc -A   (if you have none of your own)")
+	s.tell.shown("its log:   " + log)
+	return nil
+}

@@ -1,0 +1,158 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mooring-k8s/mooring/internal/cli"
+	"github.com/mooring-k8s/mooring/internal/retain"
+)
+
+type result struct {
+	code     int
+	out, err string
+}
+
+func mooring(t *testing.T, args ...string) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := cli.Run(t.Context(), args, cli.Env{Out: &out, Err: &errs, Version: "v1.2.3"})
+	return result{code, out.String(), errs.String()}
+}
+
+func exit(reason retain.Reason) int { return retain.InfoOf(reason).ExitCode }
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+const (
+	good     = "../../examples/retained-nfs.yaml"
+	bad      = "../../examples/retained-bad.yaml"
+	conflict = "../../examples/retained-conflict.yaml"
+	policy   = "../../examples/retained-policy.yaml"
+)
+
+// What ends before a cluster is asked, with its exit code and what is said.
+func TestExitCodes(t *testing.T) {
+	dir := t.TempDir()
+	narrow := write(t, "policy.yaml", "apiVersion: mooring-k8s.github.io/v1\nkind: RetainPolicy\nservers: []\ndrivers: []\nnamespaces: []\nstorageClasses: []\n")
+	loose := write(t, "kubeconfig", "apiVersion: v1\nkind: Config\nusers: [{name: u, user: {token: s3cr3t, exec: {command: x}}}]\n")
+	for _, tc := range []struct {
+		name string
+		args []string
+		want int
+		says string // on the standard error output
+	}{
+		{"help", []string{"retain", "--help"}, 0, ""},
+		{"nothing", []string{}, 0, ""},
+		{"unknown command", []string{"reatin"}, exit(retain.Usage), "unknown command"},
+		{"unknown flag", []string{"retain", "check", good, "--colour"}, exit(retain.Usage), "unknown flag"},
+		{"no file", []string{"retain", "check"}, exit(retain.Usage), "at least 1 arg"},
+		{"unknown format", []string{"retain", "check", good, "--format", "xml"}, exit(retain.Usage), "expected text or json"},
+		{"good", []string{"retain", "check", good, conflict, "--policy", policy}, exit(retain.BackendShared), "reaches the same place"},
+		{"bad", []string{"retain", "check", good, bad}, exit(retain.ManifestInvalid), "spec.storageClassName"},
+		{"no such file", []string{"retain", "check", "no-such-file"}, exit(retain.ManifestInvalid), "no-such-file"},
+		{"outside the policy", []string{"retain", "check", good, "--policy", narrow}, exit(retain.PolicyDenied), "not allowed by the policy"},
+		{"bad policy", []string{"retain", "check", good, "--policy", good}, exit(retain.PolicyInvalid), "no field of this name"},
+		{"no such policy", []string{"retain", "check", good, "--policy", "no-such-file"}, exit(retain.PolicyInvalid), "no-such-file"},
+		{"no kubeconfig", []string{"retain", "preview", good}, exit(retain.Usage), "--kubeconfig: missing"},
+		{"loose kubeconfig", []string{"retain", "preview", good, "--kubeconfig", loose}, exit(retain.KubeconfigRefused), "users[0].user.exec"},
+		{"no such kubeconfig", []string{"retain", "preview", good, "--kubeconfig", "no-such-file"}, exit(retain.KubeconfigRefused), "no-such-file"},
+		{"no timeout", []string{"retain", "preview", good, "--kubeconfig", loose, "--request-timeout", "0s"}, exit(retain.Usage), "more than 0"},
+		{"overlap without pv/", []string{"retain", "preview", good, "--allow-overlap", "x"}, exit(retain.Usage), "expected pv/NAME"},
+		{"create without a receipt", []string{"retain", "create", good}, exit(retain.Usage), "--receipt: missing"},
+		{"create without an approval", []string{"retain", "create", good, "-o", dir + "/r"}, exit(retain.ApprovalMissing), "--approved-plan"},
+		{"create with two approvals", []string{"retain", "create", good, "-o", dir + "/r", "--approved-plan", "x", "--without-approval"}, exit(retain.Usage), "none of the others can be"},
+		{"approval no receipt", []string{"retain", "create", good, "-o", dir + "/r", "--approved", good}, exit(retain.ReceiptInvalid), "retained-nfs.yaml"},
+		{"verify no receipt", []string{"retain", "verify", good}, exit(retain.ReceiptInvalid), "no JSON"},
+		{"verify nothing", []string{"retain", "verify", "no-such-file"}, exit(retain.ReceiptInvalid), "no-such-file"},
+		{"export of a claim", []string{"retain", "export", "pvc/x", "--kubeconfig", loose}, exit(retain.Usage), "expected pv/NAME"},
+		{"export of a path", []string{"retain", "export", "pv/x/../y", "--kubeconfig", loose}, exit(retain.Usage), "expected pv/NAME"},
+		{"kubeconfig without a token", []string{"retain", "kubeconfig", "--server", "https://x", "--ca", good}, exit(retain.Usage), "--token-file: missing"},
+		{"kubeconfig of no authority", []string{"retain", "kubeconfig", "--server", "https://x", "--ca", good, "--token-file", loose}, exit(retain.KubeconfigRefused), "no PEM certificate"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := mooring(t, tc.args...)
+			if r.code != tc.want || !strings.Contains(r.err, tc.says) {
+				t.Fatalf("got %d; want %d and %q\n%s%s", r.code, tc.want, tc.says, r.out, r.err)
+			}
+			if r.code != 0 && !strings.Contains(r.err, "\nnext: ") {
+				t.Errorf("nobody is told what to do: %s", r.err)
+			}
+			if strings.Contains(r.out+r.err, "s3cr3t") {
+				t.Errorf("a secret is shown: %s%s", r.out, r.err)
+			}
+		})
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Errorf("a wrong command line left files: %v, %v", entries, err)
+	}
+}
+
+func TestCheckForMachines(t *testing.T) {
+	r := mooring(t, "retain", "check", good, bad, "--format", "json")
+	var got struct {
+		Files []struct {
+			File, Name, ManifestDigest string
+			OK                         bool
+			Problems                   []struct{ Field, Detail string }
+		}
+	}
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil {
+		t.Fatalf("%v\n%s", err, r.out)
+	}
+	if len(got.Files) != 2 || !got.Files[0].OK || got.Files[0].Name != "projects" || got.Files[1].OK || len(got.Files[1].Problems) != 6 {
+		t.Fatalf("got %+v", got)
+	}
+}
+
+func TestVersion(t *testing.T) {
+	if r := mooring(t, "version"); r.out != "v1.2.3\n" {
+		t.Errorf("got %q", r.out)
+	}
+}
+
+// Generated pages are what the code says.
+func TestExitCodesPageIsFresh(t *testing.T) {
+	page, err := os.ReadFile("../../docs/exit-codes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(page) != cli.ExitCodesPage() {
+		t.Error("docs/exit-codes.md is stale: run go generate ./internal/cli")
+	}
+}
+
+// The handbook names every command and every flag.
+func TestHandbookIsComplete(t *testing.T) {
+	page, err := os.ReadFile("../../docs/retained-volumes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	retainCommand, _, err := cli.NewRoot(cli.Env{}).Find([]string{"retain"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range retainCommand.Commands() {
+		if !strings.Contains(string(page), "mooring retain "+command.Name()) {
+			t.Errorf("the handbook does not name mooring retain %s", command.Name())
+		}
+		command.Flags().VisitAll(func(flag *pflag.Flag) {
+			if !strings.Contains(string(page), "--"+flag.Name) {
+				t.Errorf("the handbook does not name --%s of %s", flag.Name, command.Name())
+			}
+		})
+	}
+}

@@ -70,10 +70,14 @@ func Decide(facts Facts) Decision {
 			return Decision{Verdict: said.verdict, Reason: said.reason, Message: said.message, Grant: c.grant}
 		}
 	}
+	message := fmt.Sprintf("mirrors %s (%s)", c.origin, c.access())
+	if limits := c.mirror.Limits; limits != "" {
+		message += "; " + limits
+	}
 	return Decision{
 		Verdict: Allow,
 		Reason:  Mirrored,
-		Message: fmt.Sprintf("mirrors %s (%s)", c.origin, c.access()),
+		Message: message,
 		Grant:   c.grant,
 		Volume:  c.volume(),
 	}

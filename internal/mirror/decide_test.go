@@ -51,7 +51,7 @@ var allowed = []row{
 	{"exactly the origin's size", request("5Gi"), mirror.Allow, mirror.Mirrored, ""},
 	{"volumeMode unset", func(f *mirror.Facts) { f.Claim.Spec.VolumeMode, f.OriginVolume.Spec.VolumeMode = nil, nil }, mirror.Allow, mirror.Mirrored, ""},
 	{"a unique handle has no rivals", rivals(mirror.Rival{Name: "older", UID: "x", Created: now.Add(-time.Hour)}), mirror.Allow, mirror.Mirrored, ""},
-	{"a shared handle", sharedHandle, mirror.Allow, mirror.Mirrored, ""},
+	{"a shared handle", sharedHandle, mirror.Allow, mirror.Mirrored, "a Pod cannot have two volumes of one origin"},
 	{"a shared handle, and a younger rival", all(sharedHandle, rivals(mirror.Rival{Name: "younger", UID: "0", Created: now.Add(time.Second)})), mirror.Allow, mirror.Mirrored, ""},
 	{"a shared handle, as old as its rival, lesser UID", all(sharedHandle, rivals(mirror.Rival{Name: "twin", UID: "ffff", Created: now})), mirror.Allow, mirror.Mirrored, ""},
 	{"a shared handle, and itself", all(sharedHandle, rivals(mirror.Rival{Name: "drive", UID: askUID, Created: now})), mirror.Allow, mirror.Mirrored, ""},

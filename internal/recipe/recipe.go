@@ -2,10 +2,14 @@
 // fields of the origin volume are copied, changed, dropped or refused, so that
 // the mirror volume reaches the same data and can do it no harm. It is pure.
 //
-// A recipe rests on the driver's own source; table.go names the place.
+// A recipe rests on the driver's own source; each row of the table names the
+// place. A row is data: row.go says what its fields mean, driver_*.go hold the
+// rows.
 package recipe
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -62,15 +66,28 @@ type Mirror struct {
 	// Kubelet takes volumes of one handle for one volume, so that a Pod with two
 	// of them gets one mount twice.
 	SharedHandle bool
+	// Limits is what whoever uses the mirror must know; "" for nothing.
+	Limits string
 }
 
+// Table is a list of recipes. The first row that knows a volume's driver, and
+// whose When the volume has, is its recipe. Two rows have names that no driver
+// has: InTreeNFS and UnknownDriver.
+type Table []Row
+
+// Drivers returns the table that Mooring ships.
+func Drivers() Table { return slices.Clone(table) }
+
 // Make returns how the origin volume is mirrored, or why it is not.
-func Make(request Request) Mirror {
+func Make(request Request) Mirror { return table.Make(request) }
+
+// Make is Make with a table of its own.
+func (t Table) Make(request Request) Mirror {
 	switch source := request.Origin.Spec.PersistentVolumeSource; {
 	case source.NFS != nil:
-		return makeNFS(request)
+		return t.makeNFS(request)
 	case source.CSI != nil:
-		return makeCSI(request)
+		return t.makeCSI(request)
 	default:
 		return Mirror{Outcome: SourceUnsupported,
 			Detail: "only CSI volumes and in-tree NFS volumes can be mirrored"}
@@ -78,35 +95,39 @@ func Make(request Request) Mirror {
 }
 
 // makeNFS mirrors an in-tree NFS volume: it has no handle, and kubelet mounts
-// it for each Pod (kubernetes pkg/volume/nfs/nfs.go). The source's readOnly
-// field is not read there for a PersistentVolume; the mount option is.
-func makeNFS(request Request) Mirror {
+// it for each Pod. The source's readOnly field is not read there for a
+// PersistentVolume; the mount option is.
+func (t Table) makeNFS(request Request) Mirror {
 	nfs := request.Origin.Spec.NFS.DeepCopy()
 	nfs.ReadOnly = nfs.ReadOnly || request.ReadOnly
-	return finish(request, inTreeNFS, corev1.PersistentVolumeSource{NFS: nfs})
+	return t.named(InTreeNFS).finish(request, corev1.PersistentVolumeSource{NFS: nfs})
 }
 
-func makeCSI(request Request) Mirror {
-	known, ok := find(request.Origin.Spec.CSI.Driver)
+func (t Table) makeCSI(request Request) Mirror {
+	origin := request.Origin.Spec.CSI
+	row, ok := t.find(origin)
 	if !ok {
-		return makeUnknown(request)
+		return t.makeUnknown(request)
 	}
-	csi := copyCSI(request.Origin.Spec.CSI)
+	if why := row.refuses(request); why != "" {
+		return Mirror{Outcome: DriverRefused, Detail: why}
+	}
+	csi := copyCSI(origin)
 	csi.ReadOnly = csi.ReadOnly || request.ReadOnly
-	csi.VolumeAttributes = known.attributes(csi.VolumeAttributes)
-	if missing := known.missing(csi.VolumeAttributes); missing != "" {
-		return Mirror{Outcome: DriverRefused,
-			Detail: "the origin volume has no attribute " + missing + ", without which " + known.Name + " cannot find the data"}
+	attributes, why := row.attributes(origin, request.ReadOnly)
+	if why != "" {
+		return Mirror{Outcome: DriverRefused, Detail: why}
 	}
-	if known.Handle == UniqueHandle {
-		csi.VolumeHandle = "mirror-" + string(request.ClaimUID)
+	csi.VolumeAttributes = attributes
+	if csi.VolumeHandle, why = row.Handle.of(origin.VolumeHandle, request.ClaimUID); why != "" {
+		return Mirror{Outcome: DriverRefused, Detail: why}
 	}
-	return finish(request, known, corev1.PersistentVolumeSource{CSI: csi})
+	return row.finish(request, corev1.PersistentVolumeSource{CSI: csi})
 }
 
 // copyCSI copies what a node needs to mount the volume. Left behind are the
 // secrets by which a controller would attach, grow or otherwise change the
-// origin (drivers.md, "Copy from spec.csi").
+// origin.
 func copyCSI(origin *corev1.CSIPersistentVolumeSource) *corev1.CSIPersistentVolumeSource {
 	csi := origin.DeepCopy()
 	csi.ControllerPublishSecretRef = nil
@@ -115,22 +136,37 @@ func copyCSI(origin *corev1.CSIPersistentVolumeSource) *corev1.CSIPersistentVolu
 	return csi
 }
 
-func finish(request Request, row Row, source corev1.PersistentVolumeSource) Mirror {
+// finish adds to a source the modes and options of the row.
+func (r Row) finish(request Request, source corev1.PersistentVolumeSource) Mirror {
+	if r.Handle.Kind == "" {
+		return Mirror{Outcome: DriverRefused, Detail: "the table has no recipe for such volumes"}
+	}
+	if request.ReadOnly && r.ReadOnly == nil {
+		return Mirror{Outcome: ReadOnlyUnsupported,
+			Detail: "nothing would keep a Pod from writing through a read-only mirror of a volume of " + driverOf(request)}
+	}
 	mirror := Mirror{
 		Outcome:      Made,
 		Source:       source,
 		AccessModes:  []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
-		MountOptions: append([]string(nil), request.Origin.Spec.MountOptions...),
-		SharedHandle: row.Handle == SharedHandle,
+		MountOptions: r.mountOptions(request.Origin.Spec.MountOptions, request.ReadOnly),
+		SharedHandle: r.Handle.Kind == SharedHandle,
 	}
-	if !request.ReadOnly {
-		return mirror
+	if request.ReadOnly {
+		mirror.AccessModes = slices.Clone(r.ReadOnly.Modes)
 	}
-	if row.ReadOnly == nil {
-		return Mirror{Outcome: ReadOnlyUnsupported,
-			Detail: "nothing would keep a Pod from writing through a read-only mirror of a volume of " + row.Name}
+	if mirror.SharedHandle {
+		mirror.Limits = sharedLimits
 	}
-	mirror.AccessModes = append([]corev1.PersistentVolumeAccessMode(nil), row.ReadOnly.Modes...)
-	mirror.MountOptions = readOnlyOptions(mirror.MountOptions, *row.ReadOnly)
 	return mirror
+}
+
+const sharedLimits = "it has the origin's own volume handle, so that kubelet takes both for one volume: on a node, the mount options " +
+	"and secrets of whichever is mounted first serve both, and a Pod cannot have two volumes of one origin"
+
+func driverOf(request Request) string {
+	if csi := request.Origin.Spec.CSI; csi != nil {
+		return csi.Driver
+	}
+	return InTreeNFS
 }

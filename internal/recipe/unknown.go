@@ -6,17 +6,29 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// unknownDriver is the recipe of a driver that the table does not know: the
+// unknownRows is the recipe of a driver that the table does not know: the
 // volume as it is, handle included, since a changed handle may mean nothing or
 // something else to the driver.
-var unknownDriver = Row{Name: "a driver that Mooring does not know", Handle: SharedHandle}
+var unknownRows = []Row{{
+	Name:   UnknownDriver,
+	Handle: OriginHandle,
+	Notes: []string{
+		"Read-write only, and only if the cluster's CSIDriver object says attachRequired: false and the origin volume offers ReadWriteMany. " +
+			"--unknown-drivers=refuse closes even that.",
+	},
+	Basis: "kubernetes v1.37.2: pkg/volume/csi (volumes of one handle are one volume)",
+}}
+
+// UnknownDriver is the name of the row for drivers that the table does not
+// know.
+const UnknownDriver = "any other driver"
 
 // makeUnknown mirrors an unknown driver's volume only if the cluster says that
 // it is not attached to one node, and its owner that many nodes may write it.
 // Either alone is not enough: there are drivers of block devices that need no
 // attaching (iscsi.csi.k8s.io), and a file system on such a device that two
 // nodes mount is destroyed.
-func makeUnknown(request Request) Mirror {
+func (t Table) makeUnknown(request Request) Mirror {
 	driver := request.Origin.Spec.CSI.Driver
 	refuse := func(why string) Mirror {
 		return Mirror{Outcome: DriverUnknown, Detail: "driver " + driver + " is not in Mooring's table, and " + why}
@@ -34,5 +46,5 @@ func makeUnknown(request Request) Mirror {
 		return refuse("the origin volume does not offer ReadWriteMany, so two nodes that write it could destroy its file system")
 	}
 	csi := copyCSI(request.Origin.Spec.CSI)
-	return finish(request, unknownDriver, corev1.PersistentVolumeSource{CSI: csi})
+	return t.named(UnknownDriver).finish(request, corev1.PersistentVolumeSource{CSI: csi})
 }

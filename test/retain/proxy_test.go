@@ -182,13 +182,14 @@ func (p *proxy) serve(rw http.ResponseWriter, r *http.Request) {
 
 func (p *proxy) fail(rw http.ResponseWriter, r *http.Request, f fault) {
 	switch f {
+	case none:
 	case error500:
-		http.Error(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500}`, 500)
+		http.Error(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500}`, http.StatusInternalServerError)
 	case error429:
 		rw.Header().Set("Retry-After", "1")
-		http.Error(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}`, 429)
+		http.Error(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}`, http.StatusTooManyRequests)
 	case html404:
-		http.Error(rw, "<html>no such page</html>", 404)
+		http.Error(rw, "<html>no such page</html>", http.StatusNotFound)
 	case redirect:
 		http.Redirect(rw, r, p.target+r.URL.RequestURI(), http.StatusTemporaryRedirect)
 	case reset:

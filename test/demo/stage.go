@@ -12,7 +12,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/mooring-k8s/mooring/pkg/mooringapi"
+	"github.com/mooring-k8s/mooring/test/chart"
 	"github.com/mooring-k8s/mooring/test/controlplane"
+	"github.com/mooring-k8s/mooring/test/demo/installation"
 	"github.com/mooring-k8s/mooring/test/demo/kubectl"
 )
 
@@ -59,6 +61,20 @@ func open(ctx context.Context, tell *narrator) (*stage, error) {
 		return nil, errors.Join(err, plane.Stop())
 	}
 	return s, nil
+}
+
+// install installs Mooring from the chart, with nothing set but an image's
+// place, which has no default and is not used.
+func (s *stage) install(ctx context.Context, root string) error {
+	installed, err := installation.Start(ctx, s.plane, root, chart.Options{
+		Values: map[string]any{"image": map[string]any{"repository": "registry.example.com/mooring"}},
+	})
+	if err != nil {
+		return err
+	}
+	s.controller = installed.Controller
+	s.tell.seen("Mooring runs as %s, with the chart's permissions and nothing more", installed.Account)
+	return nil
 }
 
 // repository is the checkout's directory: the working directory, or above it.

@@ -46,6 +46,11 @@ type Kubectl struct {
 // Run runs one command and returns its output. What it printed to its standard
 // error is in the error, if it failed, and else the end of the output.
 func (k Kubectl) Run(ctx context.Context, args ...string) (string, error) {
+	return k.RunInput(ctx, "", args...)
+}
+
+// RunInput is Run with something on the standard input.
+func (k Kubectl) RunInput(ctx context.Context, input string, args ...string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", fmt.Errorf("find this program, which is kubectl too: %w", err)
@@ -55,7 +60,7 @@ func (k Kubectl) Run(ctx context.Context, args ...string) (string, error) {
 	command.Args[0] = Name
 	command.Dir = k.Dir
 	command.Env = append(os.Environ(), "KUBECONFIG="+k.Kubeconfig, "KUBECACHEDIR="+k.Cache, "KUBECTL_KUBERC=false")
-	command.Stdout, command.Stderr = &out, &errOut
+	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(input), &out, &errOut
 	if err := command.Run(); err != nil {
 		return out.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(errOut.String()))
 	}

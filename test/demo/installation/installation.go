@@ -1,4 +1,7 @@
-package main
+// Package installation runs Mooring on a control plane that has no nodes: the
+// chart's objects in the cluster, and the controller as a process with the
+// arguments, the environment and the service account of its Deployment.
+package installation
 
 import (
 	"context"
@@ -14,55 +17,59 @@ import (
 
 const controllerName = "mooring-controller"
 
-// install puts the chart's objects into the cluster, all but the Deployment,
-// since nothing here could run Pods, and runs the controller as a process with
-// the arguments, the environment and the service account of that Deployment.
-func (s *stage) install(ctx context.Context, root string) error {
-	objects, err := chart.Render(chart.Options{
-		Dir:         filepath.Join(root, "charts", "mooring"),
-		KubeVersion: s.plane.Version(),
-		Values:      map[string]any{"image": map[string]any{"repository": "registry.example.com/mooring"}},
-	})
+// Installation is Mooring as the chart installs it.
+type Installation struct {
+	// Controller is the process, which ends with the control plane.
+	Controller *controlplane.Process
+	// Account is the user as which the API server knows it.
+	Account string
+}
+
+// Start installs the chart of the checkout at root and returns when the
+// controller is ready. It is to be built already, as bin/mooring-controller.
+func Start(ctx context.Context, plane *controlplane.ControlPlane, root string, options chart.Options) (*Installation, error) {
+	options.Dir = filepath.Join(root, "charts", "mooring")
+	options.KubeVersion = plane.Version()
+	objects, err := chart.Render(options)
 	if err != nil {
-		return fmt.Errorf("render the chart: %w", err)
+		return nil, fmt.Errorf("render the chart: %w", err)
 	}
-	if err := chart.Apply(ctx, s.plane.Admin(), objects); err != nil {
-		return fmt.Errorf("install the chart: %w", err)
+	if err := chart.Apply(ctx, plane.Admin(), objects); err != nil {
+		return nil, fmt.Errorf("install the chart: %w", err)
 	}
-	account, err := s.plane.ServiceAccount(ctx, chart.Namespace(objects), chart.ServiceAccountName(objects))
+	account, err := plane.ServiceAccount(ctx, chart.Namespace(objects), chart.ServiceAccountName(objects))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	kubeconfig := filepath.Join(s.plane.Dir(), controllerName+".kubeconfig")
+	kubeconfig := filepath.Join(plane.Dir(), controllerName+".kubeconfig")
 	if err := account.WriteKubeconfig(kubeconfig); err != nil {
-		return err
+		return nil, err
 	}
 	metrics, err := freeAddress()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	probes, err := freeAddress()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	// A flag that stands twice has its last value: what differs from a Pod is
 	// where the cluster is and that the ports are free ones of this machine.
 	args := slices.Concat(chart.ControllerArgs(objects), []string{
 		"--kubeconfig=" + kubeconfig, "--metrics-bind-address=" + metrics, "--health-probe-bind-address=" + probes,
 	})
-	s.controller, err = s.plane.Command(controlplane.Command{
+	controller, err := plane.Command(controlplane.Command{
 		Name: controllerName, Path: filepath.Join(root, "bin", controllerName),
 		Args: args, Env: chart.ControllerEnv(objects, controllerName+"-0"),
 		Ready: func(ctx context.Context) error { return isReady(ctx, "http://"+probes+"/readyz") },
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := s.controller.Start(ctx); err != nil {
-		return fmt.Errorf("%w (`make demo` builds the controller first)", err)
+	if err := controller.Start(ctx); err != nil {
+		return nil, fmt.Errorf("%w (`make build` builds the controller)", err)
 	}
-	s.tell.seen("Mooring runs as %s, with the chart's permissions and nothing more", account.Name)
-	return nil
+	return &Installation{Controller: controller, Account: account.Name}, nil
 }
 
 func freeAddress() (string, error) {

@@ -1,0 +1,230 @@
+package docs_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"helm.sh/helm/v4/pkg/strvals"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/mooring-k8s/mooring/test/chart"
+	"github.com/mooring-k8s/mooring/test/controlplane"
+	"github.com/mooring-k8s/mooring/test/demo/installation"
+	"github.com/mooring-k8s/mooring/test/demo/kubectl"
+)
+
+// A reader who follows a page from its first line to its last gets what it
+// says: the chart is installed with the page's own command, every manifest is
+// applied, its claims become Bound, and every kubectl command runs.
+func TestFollowThePages(t *testing.T) {
+	skipOnExistingCluster(t)
+	for _, page := range []string{"README.md", "docs/installing.md"} {
+		t.Run(page, func(t *testing.T) {
+			w := newWalk(t, page)
+			for _, block := range blocks(t, page) {
+				w.follow(block)
+			}
+			if w.installed == 0 || w.bound == 0 {
+				t.Errorf("%s: expected it to install the chart and to bind claims", page)
+			}
+		})
+	}
+}
+
+// walk is a reader with a cluster of his own.
+type walk struct {
+	*testing.T
+	plane     *controlplane.ControlPlane
+	api       kubernetes.Interface
+	kubectl   kubectl.Kubectl
+	root      string
+	installed int
+	bound     int
+	claim     *metav1.ObjectMeta // the latest mirror claim
+}
+
+// newWalk gives the reader what the pages take for granted: that namespace
+// team-a has a bound claim, and that there is a team-b.
+func newWalk(t *testing.T, page string) *walk {
+	t.Helper()
+	checkout, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cp := controlplane.ForTest(t, controlplane.Options{CrossNamespace: true})
+	api, err := kubernetes.NewForConfig(cp.Admin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &walk{T: t, plane: cp, api: api, root: checkout, kubectl: kubectl.Kubectl{
+		Kubeconfig: cp.AdminKubeconfigFile(), Dir: checkout, Cache: t.TempDir(),
+	}}
+	w.apply(page, `
+apiVersion: v1
+kind: Namespace
+metadata: {name: team-a}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: team-b}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: data}
+spec:
+  storageClassName: nfs-csi
+  claimRef: {namespace: team-a, name: data}
+  capacity: {storage: 10Gi}
+  accessModes: [ReadWriteMany]
+  csi: {driver: nfs.csi.k8s.io, volumeHandle: data, volumeAttributes: {server: nfs.example.com, share: /data}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data, namespace: team-a}
+spec:
+  storageClassName: nfs-csi
+  accessModes: [ReadWriteMany]
+  resources: {requests: {storage: 10Gi}}
+`)
+	w.waitBound("team-a", "data")
+	return w
+}
+
+func (w *walk) follow(block block) {
+	w.Helper()
+	if block.lang == "yaml" {
+		w.mirror(block)
+		return
+	}
+	parsed, err := commands(block.text)
+	if err != nil {
+		w.Fatalf("%v: %v", block, err)
+	}
+	for _, command := range parsed {
+		w.run(block, command)
+	}
+}
+
+// mirror applies a mirror claim. The pages show several ways to write the same
+// one, so the one before makes room.
+func (w *walk) mirror(block block) {
+	w.Helper()
+	if w.claim != nil {
+		claims := w.api.CoreV1().PersistentVolumeClaims(w.claim.Namespace)
+		if err := claims.Delete(w.Context(), w.claim.Name, metav1.DeleteOptions{}); err != nil {
+			w.Fatal(err)
+		}
+		w.until("the claim is gone", func() (any, bool) {
+			claim, err := claims.Get(w.Context(), w.claim.Name, metav1.GetOptions{})
+			return claim, err != nil
+		})
+	}
+	parsed, err := objects(block.text)
+	if err != nil || len(parsed) != 1 || parsed[0].GetKind() != "PersistentVolumeClaim" {
+		w.Fatalf("%v: expected one claim: %v", block, err)
+	}
+	w.apply(block.String(), block.text)
+	w.claim = &metav1.ObjectMeta{Namespace: parsed[0].GetNamespace(), Name: parsed[0].GetName()}
+	w.waitBound(w.claim.Namespace, w.claim.Name)
+	w.bound++
+}
+
+// run runs a command that a cluster without nodes and registries can run. What
+// it cannot run is listed, so that nothing is left out by accident.
+func (w *walk) run(block block, command command) {
+	w.Helper()
+	line := strings.Join(command.words, " ")
+	switch command.words[0] {
+	case "kubectl":
+		if strings.Contains(line, " rollout status ") || strings.Contains(line, " logs ") {
+			return // of Pods
+		}
+		out, err := w.kubectl.RunInput(w.Context(), command.input, command.words[1:]...)
+		if err != nil {
+			w.Errorf("%v: %v", block, err)
+		}
+		if command.input != "" && strings.TrimSpace(out) != "elsewhere" {
+			w.Errorf("%v: the question whether the cluster keeps references is answered by %q", block, out)
+		}
+	case "helm":
+		if command.words[1] == "install" {
+			w.install(block, command.words[2:])
+		}
+	case "make", "docker", "bin/mooring":
+	default:
+		w.Errorf("%v: nobody has said whether %q can be tested", block, line)
+	}
+}
+
+// install does what `helm install NAME charts/mooring` with the page's flags
+// does. A second installation is only rendered.
+func (w *walk) install(block block, args []string) {
+	w.Helper()
+	options := chart.Options{ReleaseName: args[0], Values: map[string]any{}}
+	if args[1] != "charts/mooring" {
+		w.Fatalf("%v: installs %s", block, args[1])
+	}
+	for i := 2; i < len(args); i++ {
+		switch args[i] {
+		case "--namespace":
+			i++
+			options.Namespace = args[i]
+		case "--set":
+			i++
+			if err := strvals.ParseInto(args[i], options.Values); err != nil {
+				w.Fatalf("%v: %v", block, err)
+			}
+		case "--create-namespace":
+		default:
+			w.Fatalf("%v: flag %s of helm is not known here", block, args[i])
+		}
+	}
+	if _, err := chart.Render(options); err != nil {
+		w.Fatalf("%v: %v", block, err)
+	}
+	if w.installed++; w.installed > 1 {
+		return
+	}
+	if _, err := installation.Start(w.Context(), w.plane, w.root, options); err != nil {
+		w.Fatalf("%v: %v", block, err)
+	}
+}
+
+func (w *walk) apply(where, manifest string) {
+	w.Helper()
+	if _, err := w.kubectl.RunInput(w.Context(), manifest, "apply", "-f", "-"); err != nil {
+		w.Fatalf("%s: %v", where, err)
+	}
+}
+
+func (w *walk) waitBound(namespace, name string) {
+	w.Helper()
+	w.until(fmt.Sprintf("%s/%s is Bound", namespace, name), func() (any, bool) {
+		claim, err := w.api.CoreV1().PersistentVolumeClaims(namespace).Get(w.Context(), name, metav1.GetOptions{})
+		return claim, err == nil && claim.Status.Phase == corev1.ClaimBound
+	})
+}
+
+// until asks until the answer is yes, and shows the last object if it never is.
+func (w *walk) until(told string, ask func() (any, bool)) {
+	w.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(time.Minute)
+	for {
+		last, yes := ask()
+		if yes {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			w.Fatalf("%s: not within a minute; what is there: %+v", told, last)
+		}
+	}
+}

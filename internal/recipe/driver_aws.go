@@ -13,6 +13,7 @@ var efsRows = []Row{{
 		Modes:    writeManyFirst,
 		Options:  []string{"ro", "nosharecache"},
 		Contrary: []string{"rw", "sharecache", "defaults"},
+		Caveat:   oldKernelsNFS,
 	},
 	Notes: []string{
 		"The driver cleans the path in the handle, so that the mirror's handle differs and its path does not.",

@@ -39,7 +39,7 @@ var azureFileRows = []Row{{
 	Stages:           true,
 	Unshare:          []string{"nosharecache"},
 	Contrary:         []string{"sharecache"},
-	ReadOnly:         readOnlyMount,
+	ReadOnly:         readOnlyNFSUnshared,
 	OptionAttributes: []string{"mountOptions"},
 	Notes: append([]string{"Without mountPermissions: \"0\" and fsGroupChangePolicy: None, the node would change the mode and the owner of the share's root."},
 		azureNotes...),

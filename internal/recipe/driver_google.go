@@ -41,11 +41,10 @@ var filestoreRows = []Row{{
 	Stages:           true,
 	Unshare:          []string{"nosharecache"},
 	Contrary:         []string{"sharecache"},
-	ReadOnly:         readOnlyMount,
+	ReadOnly:         readOnlyNFSUnshared,
 	OptionAttributes: []string{"mountOptions"},
 	Notes: []string{
 		"Locks that a crashed node held through a mirror are not released by the driver (supportLockRelease is dropped).",
-		"A read-only export on the server is the stronger protection.",
 	},
 	Unverified: []string{notRunNFS, "The driver gives all mount options to the bind mount of NodePublishVolume too; that mount(8) ignores nosharecache there was not run."},
 	Basis: "gcp-filestore-csi-driver 2edb466 (2026-06): pkg/csi_driver/node.go, NodeStageVolume (ip, volume; the handle only if it is multishare), " +

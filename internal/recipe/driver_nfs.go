@@ -8,7 +8,6 @@ var nfsRows = []Row{{
 	Name:       InTreeNFS,
 	Handle:     NoHandleRule,
 	ReadOnly:   readOnlyNFS,
-	Notes:      []string{"A read-only export on the server is the stronger protection."},
 	Unverified: []string{notRunNFS},
 	Basis:      "kubernetes v1.37.2: pkg/volume/nfs/nfs.go, getVolumeSource, SetUpAt; " + kernelNFS,
 }, {
@@ -21,7 +20,6 @@ var nfsRows = []Row{{
 	ReadOnly:         readOnlyNFS,
 	OptionAttributes: []string{"mountOptions"},
 	Notes: []string{
-		"A read-only export on the server is the stronger protection.",
 		"The attribute mountOptions is appended after the volume's mount options, so rw is taken out of it too.",
 	},
 	Unverified: []string{notRunNFS},

@@ -95,6 +95,9 @@ func mutateReadOnly(row recipe.Row, add adder) {
 			m.Modes = modes{rox}
 		}
 	})
+	if rule.Caveat != "" {
+		change("the caveat is not told", func(m *recipe.ReadOnlyRule) { m.Caveat = "" })
+	}
 	for i, option := range rule.Options {
 		change("read-only without "+option, func(m *recipe.ReadOnlyRule) { m.Options = without(rule.Options, i) })
 	}

@@ -154,6 +154,7 @@ func (r Row) finish(request Request, source corev1.PersistentVolumeSource) Mirro
 	}
 	if request.ReadOnly {
 		mirror.AccessModes = slices.Clone(r.ReadOnly.Modes)
+		mirror.Limits = r.ReadOnly.Caveat
 	}
 	if mirror.SharedHandle {
 		mirror.Limits = sharedLimits

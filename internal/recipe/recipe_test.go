@@ -2,6 +2,7 @@ package recipe_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,8 +40,12 @@ func check(table recipe.Table, tc kase) []string {
 		if diff := cmp.Diff(want(tc.origin, readOnly), got, ignore...); diff != "" {
 			wrong = append(wrong, fmt.Sprintf("read-only %v (-want +got) %s\n%s", readOnly, got.Detail, diff))
 		}
-		if (got.Limits != "") != got.SharedHandle {
+		if tells := strings.Contains(got.Limits, "two volumes of one origin"); tells != got.SharedHandle {
 			wrong = append(wrong, fmt.Sprintf("shared handle %v, and the limits are told as %q", got.SharedHandle, got.Limits))
+		}
+		nfs := slices.Contains(strings.Split(strings.Join(got.MountOptions, ","), ","), "nosharecache")
+		if tells := strings.Contains(got.Limits, "read-only export"); tells != (nfs && readOnly) {
+			wrong = append(wrong, fmt.Sprintf("NFS %v, read-only %v, and the limits are told as %q", nfs, readOnly, got.Limits))
 		}
 	}
 	return wrong

@@ -72,6 +72,8 @@ type ReadOnlyRule struct {
 	// Options are added, Contrary removed.
 	Options  []string
 	Contrary []string
+	// Caveat is where this may not hold; whoever uses the mirror is told.
+	Caveat string
 }
 
 // Refusal is a kind of volume that is not mirrored: one with this attribute,

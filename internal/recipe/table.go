@@ -1,5 +1,7 @@
 package recipe
 
+//go:generate go run ../gen/drivers ../../docs/drivers.md
+
 import (
 	"slices"
 
@@ -24,6 +26,14 @@ var (
 		Modes:    readOnlyMany,
 		Options:  []string{"ro", "nosharecache"},
 		Contrary: []string{"rw", "sharecache", "defaults"},
+		Caveat:   oldKernelsNFS,
+	}
+	// readOnlyNFSUnshared is for mirrors that say nosharecache in any case.
+	readOnlyNFSUnshared = &ReadOnlyRule{
+		Modes:    readOnlyMany,
+		Options:  []string{"ro"},
+		Contrary: []string{"rw", "defaults"},
+		Caveat:   oldKernelsNFS,
 	}
 	// readOnlyMount is for mounts that are superblocks of their own anyway.
 	readOnlyMount = &ReadOnlyRule{
@@ -36,12 +46,19 @@ var (
 // What of the Linux kernel recipes rest on.
 const (
 	kernelNFS = "Linux fs/nfs/super.c: nfs_get_tree_common (NFS_MOUNT_UNSHARED: no superblock is reused), " +
-		"nfs_compare_super (nor is one that was mounted so)"
+		"nfs_compare_super (nor is one that was mounted so); fs/nfs/namespace.c: nfs_d_automount"
 	kernelCIFS = "Linux fs/smb/client/connect.c: match_server (nosharesock of either mount: no match, so cifs_match_super finds none); " +
 		"CIFS_MS_MASK has SB_RDONLY"
 	kernelCeph   = "Linux fs/ceph/super.c: ceph_get_tree (NOSHARE: no superblock is reused), ceph_compare_super (options are compared)"
 	kernelLustre = "Lustre llite: lustre_mount (mount_nodev: each mount is a superblock of its own)"
 )
+
+// oldKernelsNFS: since Linux 5.6 an NFSv4 mount that crosses from the server's
+// root into the export gets a superblock without SB_RDONLY, although the mount
+// itself is read-only (commit 8675c69816e4 mends it), and container runtimes
+// can make such a mount writable.
+const oldKernelsNFS = "with NFSv4 the node's kernel must have the change \"NFS: Automounted filesystems should inherit ro,noexec,nodev,sync flags\" " +
+	"(Linux 6.19, and stable releases from December 2025 on), or a container can write in spite of the option ro; a read-only export on the server holds everywhere"
 
 // What nobody has run yet.
 const (

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -32,8 +33,20 @@ func Run(ctx context.Context, args []string, e Env) int {
 	}
 	err = asReason(err)
 	info := retain.InfoOf(retain.ReasonOf(err))
-	fmt.Fprintf(e.Err, "%s: %s\nnext: %s\n", info.Reason, strings.TrimPrefix(err.Error(), string(info.Reason)+": "), info.Next)
+	message := strings.TrimPrefix(err.Error(), string(info.Reason)+": ")
+	fmt.Fprintf(e.Err, "%s: %s\nnext: %s\n", info.Reason, printable(message), info.Next)
 	return info.ExitCode
+}
+
+// printable drops what could move a terminal's cursor: messages quote files and
+// servers.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }
 
 // NewRoot returns the command with all its subcommands.
@@ -51,7 +64,7 @@ func NewRoot(e Env) *cobra.Command {
 	root.SetOut(e.Out)
 	root.SetErr(e.Err)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newRetain(e), newVersion(e))
+	root.AddCommand(newDrivers(e), newRetain(e), newVersion(e))
 	return root
 }
 

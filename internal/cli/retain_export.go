@@ -32,7 +32,7 @@ read.`,
 
 func export(ctx context.Context, e Env, arg string, cluster *clusterFlags) error {
 	name, isVolume := strings.CutPrefix(arg, "pv/")
-	if !isVolume || name == "" || strings.ContainsAny(name, "/?#%") {
+	if !isVolume || name == "" || strings.Contains(name, "/") {
 		return usageError("argument: is %q; expected pv/NAME", arg)
 	}
 	connection, err := cluster.connect(e, time.Now())

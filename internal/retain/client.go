@@ -152,7 +152,7 @@ func (c *Client) build(ctx context.Context, r request) (*http.Request, error) {
 		body = bytes.NewReader(data)
 	}
 	target := *c.base
-	target.Path = strings.TrimSuffix(target.Path, "/") + r.path
+	target.Path, target.RawPath = strings.TrimSuffix(target.Path, "/")+r.path, ""
 	target.RawQuery = r.query.Encode()
 	req, err := http.NewRequestWithContext(ctx, r.method, target.String(), body)
 	if err != nil {

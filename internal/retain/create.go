@@ -126,7 +126,7 @@ func (r *creation) judgeAnswer(i int, made map[string]any, err error) *Error {
 		return nil
 	case apierrors.IsAlreadyExists(err):
 		volume.Outcome = receipt.Refused
-		return refusef(AlreadyExists, "volume %s was created by somebody else between plan and create; it was not touched", m.Name())
+		return refusef(AlreadyExists, "a volume %s came to be between plan and create; it was neither touched nor adopted", m.Name())
 	case slices.Contains(rejected, code):
 		volume.Outcome = receipt.Refused
 		return refusef(CreateRefused, "the server refused to create volume %s; nothing was stored: %w", m.Name(), err)
@@ -159,6 +159,9 @@ func (r *creation) readBack(ctx context.Context, i int, made map[string]any) *Er
 		refused, others := judgeReadBack(m, made, live, claim)
 		volume.OtherMetadata = others
 		if refused == nil {
+			refused = r.lookAround(ctx, m, live, claim)
+		}
+		if refused == nil {
 			return nil
 		}
 		if refused.Reason != BoundUnproven || time.Now().After(deadline) {
@@ -167,6 +170,21 @@ func (r *creation) readBack(ctx context.Context, i int, made map[string]any) *Er
 		}
 		pause(ctx, 200*time.Millisecond)
 	}
+}
+
+// lookAround lists all volumes once more: two runs that each saw no other volume
+// on one backend can both have created one, and nothing in Kubernetes keeps them
+// from it. Then at least the later one says so.
+func (r *creation) lookAround(ctx context.Context, m Manifest, live map[string]any, claim *corev1.PersistentVolumeClaim) *Error {
+	all, err := observeNeighbours(ctx, r.cluster)
+	if err != nil {
+		return refusef(ReadFailed, "the other volumes could not be read: %w", err)
+	}
+	plan := Decide(m, Facts{Live: live, Claim: claim, Neighbours: without(all, m.Name()), AllowOverlap: r.options.AllowOverlap})
+	if plan.Action != Keep {
+		return &Error{Reason: plan.Reason, Message: plan.Message}
+	}
+	return nil
 }
 
 func (r *creation) readBoth(ctx context.Context, m Manifest) (map[string]any, *corev1.PersistentVolumeClaim, error) {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"github.com/mooring-k8s/mooring/internal/strictyaml"
@@ -26,6 +28,9 @@ type Exported struct {
 // Export reads a live volume and returns its manifest: without what servers and
 // controllers write, with the policy Retain. It writes nothing to the cluster.
 func Export(ctx context.Context, c Reader, name string) (Exported, error) {
+	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+		return Exported{}, refusef(Usage, "pv/NAME: %q is no name of a volume: %s", name, strings.Join(problems, "; "))
+	}
 	live, err := c.Volume(ctx, name)
 	if err != nil {
 		return Exported{}, readError(err, Right{Verb: "get", Resource: volumes, Name: name})

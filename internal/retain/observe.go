@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -75,13 +76,12 @@ func observe(ctx context.Context, c Reader, m Manifest, all []Neighbour) (Facts,
 	if err != nil {
 		return Facts{}, err
 	}
-	facts := Facts{Live: live, Claim: claim}
-	for _, neighbour := range all {
-		if neighbour.Name != m.Name() {
-			facts.Neighbours = append(facts.Neighbours, neighbour)
-		}
-	}
-	return facts, nil
+	return Facts{Live: live, Claim: claim, Neighbours: without(all, m.Name())}, nil
+}
+
+// without returns all volumes but the one of that name.
+func without(all []Neighbour, name string) []Neighbour {
+	return slices.DeleteFunc(slices.Clone(all), func(n Neighbour) bool { return n.Name == name })
 }
 
 func observeClaim(ctx context.Context, c Reader, m Manifest) (*corev1.PersistentVolumeClaim, error) {

@@ -48,6 +48,9 @@ func provePermissions(ctx context.Context, c Reviewer, names []string) (*proof, 
 	for _, right := range rights {
 		p.add(right, true)
 	}
+	if whole && len(rights) == 0 {
+		p.denied = append(p.denied, "anything that changes "+volumes+", by the list of all rules of the identity")
+	}
 	// 2. Verbs without a name; all of them only where the rules are not whole.
 	general := []Right{{Verb: "delete", Resource: volumes}, {Verb: "deletecollection", Resource: volumes}}
 	if !whole {

@@ -2,6 +2,7 @@ package retain_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -91,7 +92,7 @@ func TestFaultsAtTheWrite(t *testing.T) {
 // A fault after the create: the volume was made, which is known, and could not be
 // read back, which is told.
 func TestFaultsAtTheReadBack(t *testing.T) {
-	for _, step := range []string{"volume2", "claim2"} {
+	for _, step := range []string{"volume2", "claim2", "list2"} {
 		for _, f := range []fault{error500, error429, reset, hang, html404} {
 			t.Run(fmt.Sprintf("%s %s", step, f), func(t *testing.T) {
 				w := newWorld(t)
@@ -103,6 +104,50 @@ func TestFaultsAtTheReadBack(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Two runs for one backend can both have seen no other volume. What came to be
+// meanwhile is seen at the read-back.
+func TestBackendSharedMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	p := w.proxy(nil)
+	p.onEnd = func(step string) {
+		if step == "dry-run" {
+			w.make(w.volume("other", change{"spec/nfs/path": w.path("v")}))
+		}
+	}
+	_, r := w.createThrough(p, "v")
+	w.want(r, retain.CreatedNeedsReview)
+	if !strings.Contains(r.err, string(retain.BackendShared)) || !strings.Contains(r.err, w.volumeName("other")) {
+		t.Fatal(r.err)
+	}
+}
+
+// The receipt's directory vanishes before the write, or after it.
+func TestReceiptCannotBeWritten(t *testing.T) {
+	for step, want := range map[string]retain.Reason{"dry-run": retain.ReceiptUnwritable, "create": retain.ReceiptUnfinished} {
+		t.Run(step, func(t *testing.T) {
+			w := newWorld(t)
+			dir := w.file("dir")
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			p := w.proxy(nil)
+			p.onEnd = func(s string) {
+				if s == step {
+					if err := os.RemoveAll(dir); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			r := w.run(p.documented(), "create", w.write(w.volume("v")), "-o", dir+"/receipt.json", "--without-approval")
+			w.want(r, want)
+			live := w.live("v")
+			if (live != nil) != (want == retain.ReceiptUnfinished) || live != nil && !strings.Contains(r.err, string(live.UID)) {
+				t.Fatalf("live %+v; told %s", live, r.err)
+			}
+		})
 	}
 }
 

@@ -75,6 +75,23 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// A run that is interrupted while it reads says so, and wrote nothing.
+func TestInterruptedWhileReading(t *testing.T) {
+	w := newWorld(t)
+	p := w.proxy(at("list", hang, none))
+	file := w.file("receipt.json")
+	cmd := w.start("create", w.write(w.volume("v")), "-o", file, "--without-approval", "--kubeconfig", p.documented())
+	w.eventually("the list", func() (any, bool) { return nil, p.count("list") == 1 })
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // its code is looked at below
+	w.want(result{code: cmd.ProcessState.ExitCode(), err: string(retain.Interrupted) + ": "}, retain.Interrupted)
+	if record := w.receipt(file); record.Outcome != receipt.Refused || record.Reason != string(retain.Interrupted) || p.count("create") != 0 {
+		t.Fatalf("got %+v", record)
+	}
+}
+
 // start starts this test program as mooring.
 func (w *world) start(args ...string) *exec.Cmd {
 	w.Helper()

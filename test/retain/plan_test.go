@@ -49,6 +49,11 @@ func TestPlan(t *testing.T) {
 		}, nil, nil, retain.VolumeFailed, ""},
 		"bound": {func(w *world) { w.bind("v") }, nil, nil, "", receipt.Unchanged},
 
+		"bound, claim gone":       {func(w *world) { w.make(w.volume("v")); w.pauseBinder(); w.patch("v", nobody) }, nil, nil, retain.BoundClaimMissing, ""},
+		"bound, claim made anew":  {func(w *world) { w.make(w.volume("v")); w.pauseBinder(); w.claim("v"); w.patch("v", nobody) }, nil, nil, retain.BoundOtherClaim, ""},
+		"bound, claim disowns it": {func(w *world) { w.make(w.volume("v")); w.pauseBinder(); w.bindTo("v", "another") }, nil, nil, retain.BoundClaimDisowns, ""},
+		"binding under way":       {func(w *world) { w.make(w.volume("v")); w.pauseBinder(); w.bindTo("v", "") }, nil, nil, retain.BoundUnproven, ""},
+
 		"same directory": {func(w *world) { w.make(w.volume("other", change{"spec/nfs/path": w.path("v")})) }, nil, nil, retain.BackendShared, ""},
 		"same, server's name": {func(w *world) {
 			w.make(w.volume("other", change{"spec/nfs": object{"server": "NAS.example.com.", "path": w.path("v")}}))
@@ -183,6 +188,21 @@ func (w *world) awaitClaim(name string, phase corev1.PersistentVolumeClaimPhase)
 func (w *world) setPhase(name string, phase corev1.PersistentVolumePhase) {
 	w.Helper()
 	w.awaitPhase(name, corev1.VolumeAvailable)
+	w.pauseBinder()
+	w.must(w.admin.CoreV1().PersistentVolumes().Patch(w.Context(), w.volumeName(name), "application/merge-patch+json",
+		[]byte(`{"status":{"phase":"`+string(phase)+`"}}`), metav1.PatchOptions{}, "status"))
+}
+
+// bindTo lets volume name a claim by its UID that names another volume, or none.
+func (w *world) bindTo(name, named string) {
+	w.Helper()
+	claim := w.claim(name, func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = named })
+	w.patch(name, `{"spec":{"claimRef":{"uid":"`+string(claim.UID)+`"}}}`)
+}
+
+// pauseBinder stops the binder until the test ends.
+func (w *world) pauseBinder() {
+	w.Helper()
 	if err := w.plane.ControllerManager().Pause(); err != nil {
 		w.Fatal(err)
 	}
@@ -191,9 +211,9 @@ func (w *world) setPhase(name string, phase corev1.PersistentVolumePhase) {
 			w.Error(err)
 		}
 	})
-	w.must(w.admin.CoreV1().PersistentVolumes().Patch(w.Context(), w.volumeName(name), "application/merge-patch+json",
-		[]byte(`{"status":{"phase":"`+string(phase)+`"}}`), metav1.PatchOptions{}, "status"))
 }
+
+const nobody = `{"spec":{"claimRef":{"uid":"00000000-0000-0000-0000-000000000000"}}}`
 
 func (w *world) patch(name, patch string) {
 	w.Helper()

@@ -128,7 +128,7 @@ func (p *proxy) stepOf(r *http.Request) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen[step]++
-	if p.seen["create"] > 0 && (step == "volume" || step == "claim") {
+	if p.seen["create"] > 0 && (step == "volume" || step == "claim" || step == "list") {
 		return step + "2"
 	}
 	return step

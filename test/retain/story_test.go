@@ -73,4 +73,6 @@ func TestStory(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.want(w.mooring("preview", exported), "")
+	w.want(w.mooring("export", "pv/"+w.volumeName("nothing")), retain.VolumeMissing)
+	w.want(w.mooring("export", "pv/.."), retain.Usage)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -312,11 +313,15 @@ func (w *world) noSecrets(text string) {
 	}
 }
 
+// seen are the reasons that a test of this package asked for.
+var seen sync.Map
+
 // want fails unless a command ended for a reason; "" is success.
 func (w *world) want(r result, reason retain.Reason) {
 	w.Helper()
 	code := 0
 	if reason != "" {
+		seen.Store(reason, true)
 		code = retain.InfoOf(reason).ExitCode
 	}
 	if r.code != code || !strings.HasPrefix(r.err+string(reason), string(reason)) && !strings.Contains(r.err, "\n"+string(reason)+": ") {

@@ -3,6 +3,7 @@ package retain_test
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -75,4 +76,17 @@ func TestAuditLogShowsCreatesOnly(t *testing.T) {
 		t.Error("the audit log shows no volume that was made")
 	}
 	t.Logf("volumes made: %d", len(made))
+}
+
+// Every reason that needs a cluster was given by one. Only a run of the whole
+// package can tell.
+func TestEveryReasonWasSeen(t *testing.T) {
+	if filter := flag.Lookup("test.run"); filter != nil && filter.Value.String() != "" {
+		t.Skipf("only %s runs", filter.Value)
+	}
+	for _, info := range retain.Reasons() {
+		if _, given := seen.Load(info.Reason); !given && info.ExitCode >= retain.InfoOf(retain.ReceiptUnwritable).ExitCode {
+			t.Errorf("no test of this package saw %s", info.Reason)
+		}
+	}
 }

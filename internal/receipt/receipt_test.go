@@ -111,7 +111,8 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	for name, data := range map[string]string{
 		"empty": " \n", "no JSON": "{", "a list": "[]", "cut off": string(good[:len(good)/2]), "two": string(good) + string(good),
-		"a field twice": strings.Replace(string(good), `"predicateType"`, `"predicateType": "x", "predicateType"`, 1),
+		"a field of the predicate twice": strings.Replace(string(good), `"action": "create"`, `"action": "preview", "action": "create"`, 1),
+		"a field twice":                  strings.Replace(string(good), `"predicateType"`, `"predicateType": "x", "predicateType"`, 1),
 	} {
 		if _, err := receipt.Decode([]byte(data)); !errors.Is(err, receipt.ErrInvalid) {
 			t.Errorf("%s: got %v", name, err)

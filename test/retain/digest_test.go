@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -36,6 +37,7 @@ func TestPlanDigestIsThatOfTheSituation(t *testing.T) {
 	}
 	see("first", manifest)
 	first, _ := w.preview(manifest)
+	begin := time.Now()
 	for i := range 20 {
 		record, r := w.preview(manifest)
 		w.want(r, "")
@@ -43,6 +45,7 @@ func TestPlanDigestIsThatOfTheSituation(t *testing.T) {
 			t.Fatalf("preview %d has another digest", i)
 		}
 	}
+	t.Logf("a preview took %s on average", time.Since(begin)/20)
 	other := w.identity(documented())
 	file := w.file("other.json")
 	w.want(w.run(other, "preview", w.write(manifest), "-o", file), "")

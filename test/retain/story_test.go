@@ -57,6 +57,20 @@ func TestStory(t *testing.T) {
 	w.want(w.run("", "verify", file), "")
 	w.want(w.mooring("verify", file), "")
 
+	// Shared with another namespace: its mirror is excepted by its record, and listed.
+	uid := string(w.live("home").UID)
+	mirror := w.volume("mirror", change{
+		"metadata/name": "pvc-" + w.id, "spec/nfs/path": w.path("home"),
+		"metadata/annotations": object{"mirror.example.com/mirror-claim-uid": w.id, "mirror.example.com/origin-volume": w.volumeName("home"), "mirror.example.com/origin-volume-uid": uid},
+	})
+	w.make(mirror)
+	shared, r := w.preview(manifest)
+	w.want(r, "")
+	if got := shared.Volumes[0].Planned.Mirrors; len(got) != 1 || got[0] != "pvc-"+w.id || shared.PlanDigest == bound.PlanDigest {
+		t.Fatalf("got %+v", shared.Volumes[0].Planned)
+	}
+	w.removeVolume(w.Context(), "pvc-"+w.id)
+
 	// Another volume on the same directory is refused, by whichever driver.
 	conflict := w.volume("again", change{"spec/nfs": nil, "spec/csi": object{
 		"driver": "nfs.csi.k8s.io", "volumeHandle": w.id + "-again",

@@ -82,7 +82,8 @@ func TestAuditLogShowsCreatesOnly(t *testing.T) {
 // package can tell.
 func TestEveryReasonWasSeen(t *testing.T) {
 	if filter := flag.Lookup("test.run"); filter != nil && filter.Value.String() != "" {
-		t.Skipf("only %s runs", filter.Value)
+		t.Logf("nothing to tell: only %s runs", filter.Value)
+		return
 	}
 	for _, info := range retain.Reasons() {
 		if _, given := seen.Load(info.Reason); !given && info.ExitCode >= retain.InfoOf(retain.ReceiptUnwritable).ExitCode {

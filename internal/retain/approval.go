@@ -80,7 +80,7 @@ func (a Approval) record() *receipt.Approval {
 
 // covers refuses a situation that is not the approved one.
 func (a Approval) covers(planDigest string) *Error {
-	if a.Without || a.digest() == planDigest {
+	if a.Without || planDigest != "" && a.digest() == planDigest {
 		return nil
 	}
 	return refusef(ApprovalDiffers, "the plan has the digest %s; approved is %s: manifest, cluster, claim or plan changed since", planDigest, a.digest())

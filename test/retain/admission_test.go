@@ -6,6 +6,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mooring-k8s/mooring/internal/receipt"
@@ -24,6 +25,10 @@ func (w *world) match() (*admissionv1.MatchResources, []admissionv1.MatchConditi
 // mutate makes a MutatingAdmissionPolicy that adds a label under a condition.
 func (w *world) mutate(condition string) {
 	w.Helper()
+	_, err := w.admin.AdmissionregistrationV1().MutatingAdmissionPolicies().List(w.Context(), metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		w.Skip("MutatingAdmissionPolicy is served as v1 from Kubernetes 1.36 on")
+	}
 	resources, conditions := w.match()
 	conditions = append(conditions, admissionv1.MatchCondition{Name: "when", Expression: condition})
 	w.must(w.admin.AdmissionregistrationV1().MutatingAdmissionPolicies().Create(w.Context(), &admissionv1.MutatingAdmissionPolicy{

@@ -224,3 +224,49 @@ func TestProxyOfTheEnvironmentIsIgnored(t *testing.T) {
 		t.Fatal(r.err)
 	}
 }
+
+// A server of a later version writes a field that this one does not know: in the
+// dry run, in the create, or in what is there.
+func TestFieldsOfALaterAPI(t *testing.T) {
+	for step, want := range map[string]retain.Reason{
+		"dry-run": retain.DryRunChanged, "create": retain.CreatedNeedsReview, "volume2": retain.CreatedNeedsReview,
+	} {
+		t.Run(step, func(t *testing.T) {
+			w := newWorld(t)
+			p := w.proxy(nil)
+			p.rewrite = func(s string, answer object) {
+				if s == step {
+					set(answer, []string{"spec", "sharing"}, "everybody")
+				}
+			}
+			_, r := w.createThrough(p, "v")
+			w.want(r, want)
+			if !strings.Contains(r.err, "spec.sharing") || (w.live("v") == nil) != (want == retain.DryRunChanged) {
+				t.Fatal(r.err)
+			}
+		})
+	}
+}
+
+// An answer that is about something else says nothing about what was asked.
+func TestAnswersAboutSomethingElse(t *testing.T) {
+	for step, want := range map[string]retain.Reason{
+		"version": retain.ReadFailed, "namespace": retain.ReadFailed, "whoami": retain.ReadFailed, "rules": retain.ReadFailed, "may": retain.ReadFailed,
+		"list": retain.ReadFailed, "dry-run": retain.DryRunChanged, "create": retain.OutcomeUnknown, "volume2": retain.CreatedNeedsReview,
+	} {
+		t.Run(step, func(t *testing.T) {
+			w := newWorld(t)
+			p := w.proxy(nil)
+			p.rewrite = func(s string, answer object) {
+				if s == step {
+					for name := range answer {
+						delete(answer, name)
+					}
+					answer["kind"], answer["apiVersion"] = "Something", "v1"
+				}
+			}
+			_, r := w.createThrough(p, "v")
+			w.want(r, want)
+		})
+	}
+}

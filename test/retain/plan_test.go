@@ -1,6 +1,9 @@
 package retain_test
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,10 +52,10 @@ func TestPlan(t *testing.T) {
 		}, nil, nil, retain.VolumeFailed, ""},
 		"bound": {func(w *world) { w.bind("v") }, nil, nil, "", receipt.Unchanged},
 
-		"bound, claim gone":       {func(w *world) { w.make(w.volume("v")); w.pauseBinder(); w.patch("v", nobody) }, nil, nil, retain.BoundClaimMissing, ""},
-		"bound, claim made anew":  {func(w *world) { w.make(w.volume("v")); w.pauseBinder(); w.claim("v"); w.patch("v", nobody) }, nil, nil, retain.BoundOtherClaim, ""},
-		"bound, claim disowns it": {func(w *world) { w.make(w.volume("v")); w.pauseBinder(); w.bindTo("v", "another") }, nil, nil, retain.BoundClaimDisowns, ""},
-		"binding under way":       {func(w *world) { w.make(w.volume("v")); w.pauseBinder(); w.bindTo("v", "") }, nil, nil, retain.BoundUnproven, ""},
+		"bound, claim gone":       {func(w *world) { w.freeze("v"); w.patch("v", nobody) }, nil, nil, retain.BoundClaimMissing, ""},
+		"bound, claim made anew":  {func(w *world) { w.freeze("v"); w.claim("v"); w.patch("v", nobody) }, nil, nil, retain.BoundOtherClaim, ""},
+		"bound, claim disowns it": {func(w *world) { w.freeze("v"); w.bindTo("v", "another") }, nil, nil, retain.BoundClaimDisowns, ""},
+		"binding under way":       {func(w *world) { w.freeze("v"); w.bindTo("v", "") }, nil, nil, retain.BoundUnproven, ""},
 
 		"same directory": {func(w *world) { w.make(w.volume("other", change{"spec/nfs/path": w.path("v")})) }, nil, nil, retain.BackendShared, ""},
 		"same, server's name": {func(w *world) {
@@ -211,6 +214,19 @@ func (w *world) pauseBinder() {
 			w.Error(err)
 		}
 	})
+	// The signal is on its way; the binder could still write.
+	w.eventually("the binder's stop", func() (any, bool) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", w.plane.ControllerManager().PID()))
+		return string(stat), err == nil && strings.Contains(string(stat), ") T ")
+	})
+}
+
+// freeze makes a volume and stops the binder once it has seen it.
+func (w *world) freeze(name string) {
+	w.Helper()
+	w.make(w.volume(name))
+	w.awaitPhase(name, corev1.VolumeAvailable)
+	w.pauseBinder()
 }
 
 const nobody = `{"spec":{"claimRef":{"uid":"00000000-0000-0000-0000-000000000000"}}}`

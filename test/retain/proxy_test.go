@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"io"
 	"net"
@@ -46,9 +47,13 @@ type proxy struct {
 	rules    rulebook
 	done     chan struct{}
 
-	mu    sync.Mutex
-	seen  map[string]int // how often each step was asked for
-	onEnd func(step string)
+	// onEnd is called when the API server has carried out a step; rewrite can
+	// change its answer.
+	onEnd   func(step string)
+	rewrite func(step string, answer object)
+
+	mu   sync.Mutex
+	seen map[string]int // how often each step was asked for
 }
 
 func (w *world) proxy(rules rulebook) *proxy {
@@ -171,6 +176,7 @@ func (p *proxy) serve(rw http.ResponseWriter, r *http.Request) {
 	if p.onEnd != nil {
 		p.onEnd(step)
 	}
+	answer = p.rewritten(step, answer)
 	if after != none {
 		p.fail(rw, r, after)
 		return
@@ -178,6 +184,22 @@ func (p *proxy) serve(rw http.ResponseWriter, r *http.Request) {
 	rw.Header().Set("Content-Type", resp.Header.Get("Content-Type"))
 	rw.WriteHeader(resp.StatusCode)
 	_, _ = rw.Write(answer)
+}
+
+func (p *proxy) rewritten(step string, answer []byte) []byte {
+	if p.rewrite == nil {
+		return answer
+	}
+	var o object
+	if err := json.Unmarshal(answer, &o); err != nil {
+		return answer
+	}
+	p.rewrite(step, o)
+	changed, err := json.Marshal(o)
+	if err != nil {
+		return answer
+	}
+	return changed
 }
 
 func (p *proxy) fail(rw http.ResponseWriter, r *http.Request, f fault) {

@@ -42,7 +42,7 @@ func serve(ctx context.Context, f flags, chosen choices) error {
 	}
 	err = controller.Setup(ctx, mgr, controller.Options{
 		Names:                chosen.names,
-		Instance:             f.instance,
+		Instance:             instanceName(os.Getenv("POD_NAMESPACE"), f.instance),
 		NamespaceSelector:    chosen.selector,
 		RefuseUnknownDrivers: f.unknownDrivers == "refuse",
 		Workers:              f.workers,
@@ -77,6 +77,15 @@ func newManager(config *rest.Config, f flags, chosen choices) (ctrl.Manager, err
 		return nil, err
 	}
 	return mgr, nil
+}
+
+// instanceName returns what the record calls this installation: two releases of
+// one name in two namespaces are two instances.
+func instanceName(namespace, instance string) string {
+	if namespace == "" {
+		return instance
+	}
+	return namespace + "/" + instance
 }
 
 // leaseName returns a name of at most 253 characters that no other instance or

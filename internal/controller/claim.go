@@ -25,6 +25,7 @@ type claimReconciler struct {
 	write   writer
 	say     *teller
 	locks   *originLocks
+	made    recentlyMade
 	metrics *metrics
 }
 
@@ -58,7 +59,20 @@ func (r *claimReconciler) Reconcile(ctx context.Context, request reconcile.Reque
 	if decision.Verdict != mirror.Allow {
 		return ctrl.Result{}, r.tell(ctx, claim, decision)
 	}
-	// 6. The cache says yes: confirm it live, and do it.
+	// 6. Its volume is there already, or was made a moment ago: the rest is the
+	// binder's.
+	volume, err := r.cache.volume(ctx, mirror.VolumeName(claim.UID))
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if volume != nil {
+		r.made.seen(claim.UID)
+		return ctrl.Result{}, r.meet(ctx, claim, volume)
+	}
+	if rest := r.made.fresh(claim.UID, time.Now()); rest > 0 {
+		return ctrl.Result{RequeueAfter: rest}, nil
+	}
+	// 7. The cache says yes: confirm it live, and do it.
 	return ctrl.Result{}, r.provision(ctx, facts)
 }
 
@@ -94,10 +108,11 @@ func (r *claimReconciler) provision(ctx context.Context, facts mirror.Facts) err
 	}
 	switch err := r.write.createVolume(ctx, decision.Volume); {
 	case apierrors.IsAlreadyExists(err):
-		return r.meet(ctx, facts.Claim)
+		return r.meetLive(ctx, facts.Claim)
 	case err != nil:
 		return fmt.Errorf("create volume %s: %w", decision.Volume.Name, err)
 	}
+	r.made.note(facts.Claim.UID, time.Now())
 	r.metrics.decided(decision)
 	r.metrics.provisioned(time.Since(began))
 	r.say.mirrored(facts.Claim, decision)
@@ -105,27 +120,39 @@ func (r *claimReconciler) provision(ctx context.Context, facts mirror.Facts) err
 	return nil
 }
 
-// decideLive decides on live facts and puts the finalizer on the origin. Other
-// workers may be putting it there too: then it reads and decides again.
+// decideLive decides on live facts and, on a yes, puts the finalizer on the
+// origin, where it is not yet. Who else writes the origin meanwhile makes it
+// read and decide again.
 func (r *claimReconciler) decideLive(ctx context.Context, facts *mirror.Facts) (mirror.Decision, error) {
-	var decision mirror.Decision
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		if err := r.confirm(ctx, facts); err != nil {
+	decision, held, err := r.confirmed(ctx, facts)
+	if err != nil || held || decision.Verdict != mirror.Allow {
+		return decision, err
+	}
+	release := r.locks.write(mirror.Origin(r.options.Names, facts.Claim)) // of many workers one writes
+	defer release()
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		decision, held, err = r.confirmed(ctx, facts)
+		if err != nil || held || decision.Verdict != mirror.Allow {
 			return err
-		}
-		decision = mirror.Decide(*facts)
-		if decision.Verdict != mirror.Allow || slices.Contains(facts.Origin.Finalizers, r.options.Names.Finalizer()) {
-			return nil
 		}
 		return r.write.addFinalizer(ctx, facts.Origin)
 	})
 	return decision, err
 }
 
-// meet looks at the volume that has the name of the one to be made: the
-// claim's own, made by another leader or before a crash, or a stranger, which
-// is never adopted.
-func (r *claimReconciler) meet(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+// confirmed decides on live facts, and says whether the origin has the
+// finalizer.
+func (r *claimReconciler) confirmed(ctx context.Context, facts *mirror.Facts) (mirror.Decision, bool, error) {
+	if err := r.confirm(ctx, facts); err != nil {
+		return mirror.Decision{}, false, err
+	}
+	held := facts.Origin != nil && slices.Contains(facts.Origin.Finalizers, r.options.Names.Finalizer())
+	return mirror.Decide(*facts), held, nil
+}
+
+// meetLive looks at the volume that has the name of the one to be made, which
+// the cache does not know yet.
+func (r *claimReconciler) meetLive(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	name := mirror.VolumeName(claim.UID)
 	volume, err := r.live.volume(ctx, name)
 	if err != nil {
@@ -134,12 +161,18 @@ func (r *claimReconciler) meet(ctx context.Context, claim *corev1.PersistentVolu
 	if volume == nil {
 		return fmt.Errorf("volume %s existed and is gone: will try again", name)
 	}
+	return r.meet(ctx, claim, volume)
+}
+
+// meet goes on with the claim's own volume, made by another leader or before a
+// crash, and refuses a stranger, which is never adopted.
+func (r *claimReconciler) meet(ctx context.Context, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) error {
 	if mirror.IsMirrorOf(r.options.Names, volume, claim) {
 		return nil
 	}
 	return r.tell(ctx, claim, mirror.Decision{
 		Verdict: mirror.Refuse,
 		Reason:  mirror.VolumeNameTaken,
-		Message: fmt.Sprintf("a volume %s exists and is not this claim's mirror: an administrator must look at it and remove it", name),
+		Message: fmt.Sprintf("a volume %s exists and is not this claim's mirror: an administrator must look at it and remove it", volume.Name),
 	})
 }

@@ -14,9 +14,12 @@ import (
 //
 // A lock may serve several origins; that costs time only, and little.
 type originLocks struct {
-	seed  maphash.Seed
-	locks [256]sync.RWMutex
+	seed    maphash.Seed
+	locks   [stripes]sync.RWMutex
+	writing [stripes]sync.Mutex
 }
+
+const stripes = 256
 
 func newOriginLocks() *originLocks { return &originLocks{seed: maphash.MakeSeed()} }
 
@@ -34,6 +37,18 @@ func (l *originLocks) alone(origin types.NamespacedName) (release func()) {
 	return lock.Unlock
 }
 
+// write is held, within share, by the one maker that writes the origin; the
+// result lets go of it.
+func (l *originLocks) write(origin types.NamespacedName) (release func()) {
+	lock := &l.writing[l.stripe(origin)]
+	lock.Lock()
+	return lock.Unlock
+}
+
 func (l *originLocks) of(origin types.NamespacedName) *sync.RWMutex {
-	return &l.locks[maphash.String(l.seed, origin.String())%uint64(len(l.locks))]
+	return &l.locks[l.stripe(origin)]
+}
+
+func (l *originLocks) stripe(origin types.NamespacedName) uint64 {
+	return maphash.String(l.seed, origin.String()) % stripes
 }

@@ -71,33 +71,39 @@ func newMirrorsCollector(cache client.Reader, names mooringapi.Names) *mirrorsCo
 // Describe implements prometheus.Collector.
 func (c *mirrorsCollector) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
 
-// Collect implements prometheus.Collector. A cache that cannot answer yet
-// reports an error, not zeroes.
+// Collect implements prometheus.Collector. Where the cache cannot answer yet
+// there is no figure, rather than zeroes, or no metrics at all.
 func (c *mirrorsCollector) Collect(metrics chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	counts := map[string]int{"bound": 0, "lost": 0, "pending": 0, "refused": 0}
-	var classes storagev1.StorageClassList
-	if err := c.cache.List(ctx, &classes); err != nil {
-		metrics <- prometheus.NewInvalidMetric(c.desc, err)
+	counts, err := c.count(ctx)
+	if err != nil {
 		return
 	}
+	for state, count := range counts {
+		metrics <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(count), state)
+	}
+}
+
+func (c *mirrorsCollector) count(ctx context.Context) (map[string]int, error) {
+	var classes storagev1.StorageClassList
+	if err := c.cache.List(ctx, &classes); err != nil {
+		return nil, err
+	}
+	counts := map[string]int{"bound": 0, "lost": 0, "pending": 0, "refused": 0}
 	for _, class := range classes.Items {
 		if class.Provisioner != c.names.Provisioner() {
 			continue
 		}
 		claims, err := claimsWhere(ctx, c.cache, claimsByClass, class.Name)
 		if err != nil {
-			metrics <- prometheus.NewInvalidMetric(c.desc, err)
-			return
+			return nil, err
 		}
 		for i := range claims {
 			counts[c.state(&claims[i])]++
 		}
 	}
-	for state, count := range counts {
-		metrics <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(count), state)
-	}
+	return counts, nil
 }
 
 func (c *mirrorsCollector) state(claim *corev1.PersistentVolumeClaim) string {

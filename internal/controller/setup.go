@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -32,6 +34,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := indexes(ctx, mgr.GetFieldIndexer(), options.Names); err != nil {
 		return fmt.Errorf("index the cache: %w", err)
 	}
+	if err := startInformers(ctx, mgr.GetCache()); err != nil {
+		return fmt.Errorf("watch the cluster: %w", err)
+	}
 	metrics, err := newMetrics(options.Metrics)
 	if err != nil {
 		return fmt.Errorf("register metrics: %w", err)
@@ -48,6 +53,19 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	return mgr.Add(&probe{live: mgr.GetClient(), namespace: options.OwnNamespace, metrics: metrics, log: mgr.GetLogger()})
 }
 
+// startInformers lets a replica that does not lead fill its caches too, so that
+// it can take over at once, and is not called ready before it could.
+func startInformers(ctx context.Context, informers cache.Cache) error {
+	for _, object := range []client.Object{
+		&corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}, newNamespace(), &storagev1.StorageClass{}, &storagev1.CSIDriver{},
+	} {
+		if _, err := informers.GetInformer(ctx, object, cache.BlockUntilSynced(false)); err != nil {
+			return fmt.Errorf("%T: %w", object, err)
+		}
+	}
+	return nil
+}
+
 // parts are the three reconcilers and what wakes them.
 type parts struct {
 	options Options
@@ -58,16 +76,16 @@ type parts struct {
 }
 
 func assemble(mgr ctrl.Manager, options Options, metrics *metrics) parts {
-	cache, live := reader{mgr.GetClient()}, reader{mgr.GetAPIReader()}
+	cached, live := reader{mgr.GetClient()}, reader{mgr.GetAPIReader()}
 	write := writer{client: mgr.GetClient(), names: options.Names}
 	say := &teller{names: options.Names, write: write, recorder: mgr.GetEventRecorder(fieldManager)}
 	locks := newOriginLocks()
 	return parts{
 		options: options,
-		wake:    waker{names: options.Names, cache: cache},
-		claim:   &claimReconciler{options: options, cache: cache, live: live, write: write, say: say, locks: locks, metrics: metrics},
-		volume:  &volumeReconciler{options: options, cache: cache, live: live, write: write, metrics: metrics},
-		origin:  &originReconciler{options: options, cache: cache, live: live, write: write, say: say, locks: locks},
+		wake:    waker{names: options.Names, cache: cached},
+		claim:   &claimReconciler{options: options, cache: cached, live: live, write: write, say: say, locks: locks, metrics: metrics},
+		volume:  &volumeReconciler{options: options, cache: cached, live: live, write: write, metrics: metrics},
+		origin:  &originReconciler{options: options, cache: cached, live: live, write: write, say: say, locks: locks},
 	}
 }
 

@@ -47,7 +47,7 @@ func (c *climber) volume() *corev1.PersistentVolume {
 			MountOptions:                  c.mirror.MountOptions,
 			VolumeMode:                    &filesystem,
 			NodeAffinity:                  c.OriginVolume.Spec.NodeAffinity.DeepCopy(),
-			StorageClassName:              c.Class.Name,
+			StorageClassName:              classOfNobody(c.OriginVolume.UID, c.Claim.UID),
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 			ClaimRef: &corev1.ObjectReference{
 				APIVersion: "v1",
@@ -58,6 +58,19 @@ func (c *climber) volume() *corev1.PersistentVolume {
 			},
 		},
 	}
+}
+
+// classOfNobody returns the storage class name of a mirror volume: one that no
+// claim asks for. The binder does not look at it for the claim that claimRef
+// names by UID; but if somebody clears the claimRef, as tools that recycle
+// Retain volumes do, the volume becomes Available, and with the name of a real
+// class the binder would give it to the next claim of that class, granted or
+// not, faster than anybody can delete it (component-helpers
+// storage/volume/pv_helpers.go, FindMatchingVolume). The name cannot be guessed
+// by who cannot read volumes.
+func classOfNobody(originVolume, claim types.UID) string {
+	sum := sha256.Sum256([]byte(originVolume + "/" + claim))
+	return "mirror-" + hex.EncodeToString(sum[:10])
 }
 
 // modes are the recipe's, in its order, and after them whatever else the claim

@@ -39,7 +39,7 @@ func golden() *corev1.PersistentVolume {
 			Capacity:                      storage("5Gi"),
 			AccessModes:                   []corev1.PersistentVolumeAccessMode{rwx},
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-			StorageClassName:              "pvc-mirror",
+			StorageClassName:              "mirror-f40103710e2fa52a2b98", // of nobody: sha256 of both UIDs
 			MountOptions:                  []string{"hard", "nfsvers=4.1"},
 			VolumeMode:                    ptr(corev1.PersistentVolumeFilesystem),
 			NodeAffinity:                  affinity(),

@@ -30,6 +30,10 @@ const (
 	AccessReadOnly  = "ReadOnly"
 )
 
+// longestProvisioner is what Kubernetes accepts as a StorageClass's provisioner
+// without a slash (pkg/apis/storage/validation, validateProvisioner).
+const longestProvisioner = 63
+
 // mirrorClaimUID is the part of the record that every mirror volume has, under
 // whichever provisioner name it was made.
 const mirrorClaimUID = "mirror-claim-uid"
@@ -45,6 +49,10 @@ func NewNames(provisioner string) (Names, error) {
 	if problems := validation.IsDNS1123Subdomain(provisioner); len(problems) > 0 {
 		return Names{}, fmt.Errorf("provisioner name %q: expected a DNS subdomain such as mirror.example.com: %s",
 			provisioner, strings.Join(problems, "; "))
+	}
+	if len(provisioner) > longestProvisioner {
+		return Names{}, fmt.Errorf("provisioner name %q has %d characters: a StorageClass takes at most %d",
+			provisioner, len(provisioner), longestProvisioner)
 	}
 	if isKubernetesOwn(provisioner) {
 		return Names{}, fmt.Errorf("provisioner name %q: kubernetes.io and k8s.io belong to Kubernetes, "+

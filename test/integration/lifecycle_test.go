@@ -45,7 +45,7 @@ func TestMirrorVolume(t *testing.T) {
 			names.OriginVolume():     o.volume.Name,
 			names.OriginVolumeUID():  string(o.volume.UID),
 			names.GrantedBy():        fmt.Sprintf(`{"annotation":%q,"selector":%q,"access":"ReadWrite"}`, names.ReadWriteGrant(), tenantsOnly),
-			names.ServedBy():         "mooring",
+			names.ServedBy():         "mooring-system/mooring",
 		}
 		if diff := cmp.Diff(wantRecord, volume.Annotations); diff != "" {
 			t.Errorf("its record (-want +got):\n%s", diff)

@@ -274,3 +274,10 @@ func (w *world) isGoneOrStranger(claim *corev1.PersistentVolumeClaim, reason mir
 		w.Errorf("claim %s is refused (%s), and its mirror volume: %v\n%s", claim.Name, reason, err, w.show(volume))
 	}
 }
+
+func metaNamed(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
+
+// chartClass returns the class that the chart creates.
+func (w *world) chartClass() *storagev1.StorageClass {
+	return &storagev1.StorageClass{ObjectMeta: metaNamed(class), Provisioner: names.Provisioner()}
+}

@@ -11,6 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/mooring-k8s/mooring/internal/mirror"
+	"github.com/mooring-k8s/mooring/test/chart"
+	"github.com/mooring-k8s/mooring/test/controlplane"
 )
 
 // scene is what a row of TestEveryReason starts from: an owner's namespace,
@@ -109,16 +111,6 @@ var reasonRows = []reasonRow{
 		}, o.PersistentVolumeClaim)
 		return s.mirror(s.tenant, "m", o)
 	}},
-	{reason: mirror.OriginBindingBroken, name: "its volume's claimRef of another UID", claim: func(s scene) *corev1.PersistentVolumeClaim {
-		o := s.pendingOrigin(s.owner, "data", granting(tenantsOnly))
-		volume := s.volumeFor(o.PersistentVolumeClaim, func(v *corev1.PersistentVolume) {
-			nfsCSI(v)
-			v.Spec.ClaimRef.Name, v.Spec.ClaimRef.UID = "somebody-else", ""
-		})
-		s.merge(o.PersistentVolumeClaim, `{"spec":{"volumeName":"`+volume.Name+`"}}`)
-		s.must(s.Status().Patch(s.Context(), o.PersistentVolumeClaim, jsonMerge(`{"status":{"phase":"Bound"}}`)), "say that the origin is bound")
-		return s.mirror(s.tenant, "m", o)
-	}},
 	{reason: mirror.OriginIsMirror, name: "a mirror", claim: func(s scene) *corev1.PersistentVolumeClaim {
 		first := s.mirror(s.tenant, "first", s.shared(nfsCSI), granting(tenantsOnly))
 		s.isBound(first)
@@ -196,7 +188,9 @@ func withoutReference(c *corev1.PersistentVolumeClaim) {
 	delete(c.Annotations, names.Origin())
 }
 
-func inBlockMode(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeMode = ptr.To(corev1.PersistentVolumeBlock) }
+func inBlockMode(c *corev1.PersistentVolumeClaim) {
+	c.Spec.VolumeMode = ptr.To(corev1.PersistentVolumeBlock)
+}
 
 // TestEveryReason brings about every reason of the closed list on a real
 // control plane, and sees it in the condition and in an event.
@@ -223,7 +217,10 @@ func TestEveryReason(t *testing.T) {
 
 // TestEveryReasonHasARow keeps the table above complete.
 func TestEveryReasonHasARow(t *testing.T) {
-	rows := map[mirror.Reason]bool{mirror.Mirrored: true} // what is not refused: every other test
+	rows := map[mirror.Reason]bool{
+		mirror.Mirrored:            true, // what is not refused: every other test
+		mirror.OriginBindingBroken: true, // TestOriginBindingBroken
+	}
 	for _, row := range reasonRows {
 		rows[row.reason] = true
 	}
@@ -231,5 +228,30 @@ func TestEveryReasonHasARow(t *testing.T) {
 		if !rows[doc.Reason] {
 			t.Errorf("reason %s is not brought about by any row", doc.Reason)
 		}
+	}
+}
+
+// TestOriginBindingBroken has an origin that says it is bound to a volume which
+// is another claim's. The binder would mend that at once, so it is stopped.
+func TestOriginBindingBroken(t *testing.T) {
+	for _, shared := range []*sharedWorld{gateOn, gateOff} {
+		t.Run(shared.gate, func(t *testing.T) {
+			t.Parallel()
+			plane := controlplane.ForTest(t, shared.plane.Options)
+			w := newWorld(t, plane, shared.plane.Options.CrossNamespace)
+			install(t, plane, chart.Options{}).replica(t, "mooring-0").start(t)
+			w.must(plane.ControllerManager().Kill(), "stop the binder")
+
+			o := w.pendingOrigin(w.namespace("owner", nil), "data", granting(tenantsOnly))
+			volume := w.volumeFor(o.PersistentVolumeClaim, func(v *corev1.PersistentVolume) {
+				nfsCSI(v)
+				v.Spec.ClaimRef.UID = "11111111-2222-3333-4444-555555555555"
+			})
+			w.merge(o.PersistentVolumeClaim, `{"spec":{"volumeName":"`+volume.Name+`"}}`)
+			w.must(w.Status().Patch(w.Context(), o.PersistentVolumeClaim, jsonMerge(`{"status":{"phase":"Bound"}}`)), "say that the origin is bound")
+			claim := w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o)
+			w.isRefused(claim, mirror.OriginBindingBroken)
+			w.absent(mirrorVolume(claim))
+		})
 	}
 }

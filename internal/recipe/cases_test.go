@@ -123,7 +123,7 @@ func cephCases() []kase {
 		}, {
 			name: "cephfs, dynamic", origin: volume("rook-ceph.cephfs.csi.ceph.com", id, dynamic, options{"noatime"}),
 			write:    made{handle: id, attributes: dynamic, options: options{"noatime"}, shared: true},
-			readSays: "nothing would keep a Pod from writing", readOutcome: recipe.ReadOnlyUnsupported,
+			readSays: writable, readOutcome: recipe.ReadOnlyUnsupported,
 		},
 		refusedCase("cephfs, static, no path", static("cephfs.csi.ceph.com", "data", attrs{"staticVolume": "true", "clusterID": "c"}, nil), "no attribute rootPath"),
 		refusedCase("cephfs, static, no cluster", static("cephfs.csi.ceph.com", "data", attrs{"staticVolume": "true", "rootPath": "/"}, nil), "no attribute clusterID"),
@@ -137,16 +137,19 @@ func cephCases() []kase {
 	}
 }
 
+// writable is said where nothing enforces a read-only mirror.
+const writable = "nothing would keep a Pod from writing"
+
 func smbCases() []kase {
 	smb := attrs{"source": "//smb.example.com/share", "subDir": "pvc-origin"}
 	return []kase{{
 		name: "smb", origin: volume("smb.csi.k8s.io", "smb.example.com/share#pvc-origin##", smb, options{"dir_mode=0777", "vers=3.0"}),
-		write: made{handle: handle, attributes: smb, options: options{"dir_mode=0777", "vers=3.0", "nosharesock"}},
-		read:  made{handle: handle, attributes: smb, options: options{"dir_mode=0777", "vers=3.0", "nosharesock", "ro"}, modes: modes{rox}},
+		write:    made{handle: handle, attributes: smb, options: options{"dir_mode=0777", "vers=3.0", "nosharesock"}},
+		readSays: writable, readOutcome: recipe.ReadOnlyUnsupported,
 	}, {
 		name: "smb, contrary options", origin: static("smb.csi.k8s.io", "x", smb.with("mountOptions", "rw,noperm"), options{"rw", "nosharesock", "defaults"}),
-		write: made{handle: handle, attributes: smb.with("mountOptions", "rw,noperm"), options: options{"rw", "nosharesock", "defaults"}},
-		read:  made{handle: handle, attributes: smb.with("mountOptions", "noperm"), options: options{"nosharesock", "ro"}, modes: modes{rox}},
+		write:    made{handle: handle, attributes: smb.with("mountOptions", "rw,noperm"), options: options{"rw", "nosharesock", "defaults"}},
+		readSays: writable, readOutcome: recipe.ReadOnlyUnsupported,
 	},
 		refusedCase("smb with Kerberos", static("smb.csi.k8s.io", "x", smb, options{"vers=3.0,sec=krb5i"}), "Kerberos"),
 		refusedCase("smb without source", static("smb.csi.k8s.io", "x", attrs{"subDir": "a"}, nil), "no attribute source"),
@@ -160,8 +163,8 @@ func azureCases() []kase {
 	byHand := attrs{"shareName": "share", "resourceGroup": "other", "secretNamespace": "storage"}
 	return []kase{{
 		name: "azure file", origin: volume("file.csi.azure.com", dynamic, attrs{"skuName": "Standard_LRS"}, options{"mfsymlinks", "cache=strict"}),
-		write: made{handle: handle, attributes: filled, options: options{"mfsymlinks", "cache=strict", "nosharesock"}},
-		read:  made{handle: handle, attributes: filled, options: options{"mfsymlinks", "cache=strict", "nosharesock", "ro"}, modes: modes{rox}},
+		write:    made{handle: handle, attributes: filled, options: options{"mfsymlinks", "cache=strict", "nosharesock"}},
+		readSays: writable, readOutcome: recipe.ReadOnlyUnsupported,
 	}, {
 		name:   "azure file, the whole handle",
 		origin: volume("file.csi.azure.com", "rg#account#pvc-share##0b0f#storage#sub", attrs{"ShareName": "", "createFolderIfNotExist": "true", "shareNamePrefix": "x"}, nil),
@@ -172,16 +175,15 @@ func azureCases() []kase {
 		origin: volume("file.csi.azure.com", "rg#account#pvc-share##0b0f#storage#sub", attrs{"createFolderIfNotExist": "true"}, options{"rw", "defaults"}),
 		write: made{handle: handle, options: options{"rw", "defaults", "nosharesock"},
 			attributes: attrs{"resourceGroup": "rg", "storageAccount": "account", "shareName": "pvc-share", "secretNamespace": "storage", "subscriptionID": "sub"}},
-		read: made{handle: handle, options: options{"nosharesock", "ro"}, modes: modes{rox},
-			attributes: attrs{"resourceGroup": "rg", "storageAccount": "account", "shareName": "pvc-share", "secretNamespace": "storage", "subscriptionID": "sub"}},
+		readSays: writable, readOutcome: recipe.ReadOnlyUnsupported,
 	}, {
 		name: "azure file, migrated from the in-tree driver", origin: volume("file.csi.azure.com", "#account#share##storage", nil, nil),
-		write: made{handle: handle, options: options{"nosharesock"}, attributes: attrs{"storageAccount": "account", "shareName": "share", "secretNamespace": "storage"}},
-		read:  made{handle: handle, options: options{"nosharesock", "ro"}, modes: modes{rox}, attributes: attrs{"storageAccount": "account", "shareName": "share", "secretNamespace": "storage"}},
+		write:    made{handle: handle, options: options{"nosharesock"}, attributes: attrs{"storageAccount": "account", "shareName": "share", "secretNamespace": "storage"}},
+		readSays: writable, readOutcome: recipe.ReadOnlyUnsupported,
 	}, {
 		name: "azure file, static", origin: static("file.csi.azure.com", "any name", byHand.with("mountOptions", "rw,noperm"), nil),
-		write: made{handle: handle, attributes: byHand.with("mountOptions", "rw,noperm"), options: options{"nosharesock"}},
-		read:  made{handle: handle, attributes: byHand.with("mountOptions", "noperm"), options: options{"nosharesock", "ro"}, modes: modes{rox}},
+		write:    made{handle: handle, attributes: byHand.with("mountOptions", "rw,noperm"), options: options{"nosharesock"}},
+		readSays: writable, readOutcome: recipe.ReadOnlyUnsupported,
 	}, {
 		name: "azure file, nfs", origin: volume("file.csi.azure.com", dynamic, attrs{"Protocol": "nfs", "MountPermissions": "0755", "fsgroupchangepolicy": "Always", "createfolderifnotexist": "true"}, options{"nconnect=4"}),
 		write: made{handle: handle, attributes: nfs.without("protocol").with("Protocol", "nfs"), options: options{"nconnect=4", "nosharecache"}},
@@ -327,7 +329,7 @@ func unknownCases() []kase {
 	return []kase{
 		{name: "unknown driver", origin: origin(rwx), driver: csiDriver(name, ptr(false)),
 			write:    made{handle: "vol-1", attributes: attrs{"a": "b"}, options: options{"rw", "x"}, shared: true},
-			readSays: "nothing would keep a Pod from writing", readOutcome: recipe.ReadOnlyUnsupported},
+			readSays: writable, readOutcome: recipe.ReadOnlyUnsupported},
 		unknown("no object", origin(rwx), nil, "no CSIDriver object"),
 		unknown("another's object", origin(rwx), csiDriver("other", ptr(false)), "no CSIDriver object"),
 		unknown("attached", origin(rwx), csiDriver(name, ptr(true)), "does not say attachRequired: false"),

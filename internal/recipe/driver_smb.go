@@ -4,13 +4,12 @@ var smbRows = []Row{{
 	Name: "smb.csi.k8s.io",
 	Refusals: []Refusal{{Option: "sec=krb5", Why: "it is mounted with Kerberos, whose ticket cache on the node belongs to the volume that was staged last " +
 		"and goes with it"}},
-	Handle:           OpaqueHandle,
-	Need:             []string{"source"},
-	Stages:           true,
-	Unshare:          []string{"nosharesock"},
-	ReadOnly:         readOnlyMount,
-	OptionAttributes: []string{"mountOptions"},
+	Handle:  OpaqueHandle,
+	Need:    []string{"source"},
+	Stages:  true,
+	Unshare: []string{"nosharesock"},
 	Notes: []string{
+		noReadOnlyCIFS,
 		"The mirror uses the origin's stage secret, which kubelet reads: the mirror's namespace needs neither a copy nor permissions.",
 		"nosharesock gives each mirror a TCP connection of its own to the server.",
 	},

@@ -20,7 +20,7 @@ func TestHostPathIsForTestsOnly(t *testing.T) {
 	}
 	request.Driver = nil
 	tc := kase{origin: origin, write: made{handle: "vol-1", attributes: attrs{"kind": "slow"}, shared: true},
-		readSays: "nothing would keep a Pod from writing", readOutcome: recipe.ReadOnlyUnsupported}
+		readSays: writable, readOutcome: recipe.ReadOnlyUnsupported}
 	for _, wrong := range check(append(recipe.Drivers(), hostPath), tc) {
 		t.Error(wrong)
 	}

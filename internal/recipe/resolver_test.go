@@ -117,8 +117,8 @@ func nfsMount(source string, options []string) mounted {
 }
 
 func cifsMount(source string, options []string) mounted {
-	words := all(options)
-	return mounted{source: source, writable: last(words, "rw", "defaults", "ro") != "ro", own: slices.Contains(words, "nosharesock")}
+	// The kernel makes no superblock of SMB read-only, so containers write.
+	return mounted{source: source, writable: true, own: slices.Contains(all(options), "nosharesock")}
 }
 
 func ownMount(source string, options []string) mounted {

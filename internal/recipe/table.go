@@ -48,7 +48,7 @@ const (
 	kernelNFS = "Linux fs/nfs/super.c: nfs_get_tree_common (NFS_MOUNT_UNSHARED: no superblock is reused), " +
 		"nfs_compare_super (nor is one that was mounted so); fs/nfs/namespace.c: nfs_d_automount"
 	kernelCIFS = "Linux fs/smb/client/connect.c: match_server (nosharesock of either mount: no match, so cifs_match_super finds none); " +
-		"CIFS_MS_MASK has SB_RDONLY"
+		"fs_context.c: smb3_get_tree_common (cifs_smb3_do_mount is given no flags)"
 	kernelCeph   = "Linux fs/ceph/super.c: ceph_get_tree (NOSHARE: no superblock is reused), ceph_compare_super (options are compared)"
 	kernelLustre = "Lustre llite: lustre_mount (mount_nodev: each mount is a superblock of its own)"
 )
@@ -59,6 +59,12 @@ const (
 // can make such a mount writable.
 const oldKernelsNFS = "with NFSv4 the node's kernel must have the change \"NFS: Automounted filesystems should inherit ro,noexec,nodev,sync flags\" " +
 	"(Linux 6.19, and stable releases from December 2025 on), or a container can write in spite of the option ro; a read-only export on the server holds everywhere"
+
+// noReadOnlyCIFS: since Linux 5.11 the superblock of a CIFS mount is never
+// SB_RDONLY, whatever the options: only the mount is, which container runtimes
+// make writable.
+const noReadOnlyCIFS = "No read-only mirrors: since Linux 5.11 the kernel does not make the superblock of an SMB mount read-only, " +
+	"whatever the options, so a container can write through it (seen by a user: csi-driver-smb issue 987). Share such data read-only on the server."
 
 // What nobody has run yet.
 const (

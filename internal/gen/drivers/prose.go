@@ -67,7 +67,13 @@ A **read-only export on the server** for the nodes that run the mirrors' Pods ho
 everywhere, and is advised wherever it matters. Mooring cannot see the nodes' kernels:
 it tells this in the event of every read-only NFS mirror.
 
-SMB: kernels before 5.16 without "cifs: nosharesock should not share socket with future
+## SMB and the kernel
+
+There are no read-only mirrors over SMB (` + "`smb.csi.k8s.io`" + `, ` + "`file.csi.azure.com`" + ` without
+` + "`protocol: nfs`" + `): since Linux 5.11 the superblock of such a mount is read-write whatever its
+options say, and a container can write through it.
+
+Kernels before 5.16 without "cifs: nosharesock should not share socket with future
 sessions" (c9f1c19cf7c5; mended by b9ad6b5b687e) let an origin that is mounted after the
 mirror share its superblock if both are read-write. Neither is then unstaged on that node
 until both are gone and one is unmounted by hand.

@@ -28,7 +28,8 @@ const (
 	Intended Outcome = "intended"
 	// Unknown: a write was sent and nobody can tell whether it was done.
 	Unknown Outcome = "unknown"
-	// Refused: nothing was written for a reason of the closed list.
+	// Refused: nothing was written, for a reason of the closed list. A run that is
+	// refused at one of several volumes may have created those before it.
 	Refused Outcome = "refused"
 	// WouldCreate: a preview found nothing in the way.
 	WouldCreate Outcome = "would-create"

@@ -72,6 +72,8 @@ func checkClaimLife(m Manifest, volumeExists bool, claim *corev1.PersistentVolum
 		return refusef(BoundUnproven, "claim %s is bound to volume %s; the volume does not name the claim by its UID", claimName(m), m.Name())
 	case claim.Spec.VolumeName == m.Name() && bound:
 		return refusef(ClaimLost, "claim %s was bound to a volume %s, which is not there", claimName(m), m.Name())
+	case claim.Spec.VolumeName == "" && bound:
+		return refusef(BoundUnproven, "claim %s says that it is bound, and names no volume", claimName(m))
 	case claim.Spec.VolumeName == m.Name() || claim.Spec.VolumeName == "":
 		return nil
 	case bound:

@@ -62,11 +62,14 @@ func (r *creation) carryOut(ctx context.Context, approval Approval) error {
 	}
 	// 4. One volume after the other; the first that fails ends the run.
 	for i := range r.manifests {
-		if r.record.Volumes[i].Outcome == receipt.Unchanged {
-			continue
-		}
-		if err := r.create(ctx, i); err != nil {
-			return err
+		switch v := r.record.Volumes[i]; v.Outcome {
+		case receipt.Unchanged:
+		case receipt.WouldCreate:
+			if err := r.create(ctx, i); err != nil {
+				return err
+			}
+		default:
+			return refusef(Unexpected, "volume %s was planned %s, which is no plan to act on", v.Planned.Name, v.Outcome)
 		}
 	}
 	r.record.Outcome = receipt.Created
@@ -77,6 +80,7 @@ func (r *creation) carryOut(ctx context.Context, approval Approval) error {
 func (r *creation) create(ctx context.Context, i int) error {
 	volume := &r.record.Volumes[i]
 	if ctx.Err() != nil {
+		r.record.Outcome = receipt.Refused // not intended, as it was for the volume before
 		return refusef(Interrupted, "interrupted before volume %s was sent", volume.Planned.Name)
 	}
 	// 1. Whoever finds the receipt of a killed run knows what may have happened.

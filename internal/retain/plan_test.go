@@ -193,6 +193,7 @@ func TestDecide(t *testing.T) {
 		{"claim bound elsewhere", func(s *situation) {
 			s.claim(func(c claim) { c.Spec.VolumeName = "x"; c.Status.Phase = corev1.ClaimBound })
 		}, ClaimBoundElse, 0},
+		{"claim bound to nothing", func(s *situation) { s.claim(func(c claim) { c.Status.Phase = corev1.ClaimBound }) }, BoundUnproven, 0},
 		{"claim names another", func(s *situation) { s.claim(func(c claim) { c.Spec.VolumeName = "x" }) }, ClaimOtherVolume, 0},
 		{"claim too large", func(s *situation) {
 			s.claim(func(c claim) { c.Spec.Resources.Requests["storage"] = resource.MustParse("10241Mi") })

@@ -91,6 +91,9 @@ func Preview(ctx context.Context, c Cluster, manifests []Manifest, o Options) (r
 // plan fills in everything up to and including the plan digest, and refuses
 // unless every volume may be created or is there already.
 func (r *run) plan(ctx context.Context) error {
+	if len(r.manifests) == 0 {
+		return refusef(Usage, "no manifests; expected at least one")
+	}
 	// 1. Who is asked, and who asks.
 	var err error
 	r.record.Cluster, r.record.Caller, err = observeCluster(ctx, r.cluster, r.options.Access)

@@ -1,6 +1,8 @@
 package retain_test
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/mooring-k8s/mooring/internal/cli"
 	"github.com/mooring-k8s/mooring/internal/receipt"
 	"github.com/mooring-k8s/mooring/internal/retain"
 )
@@ -149,6 +152,30 @@ func TestSeveralVolumes(t *testing.T) {
 	w.want(w.mooring("preview", a, a), retain.ManifestInvalid)
 	w.want(w.mooring("preview", a, w.write(w.volume("d", change{"spec/nfs/path": w.path("a")}))), retain.BackendShared)
 	w.want(w.mooring("preview", a, w.write(w.volume("d", change{"spec/claimRef/name": "a"}))), retain.ClaimContested)
+}
+
+// A run that is interrupted after the first of two volumes finishes that one's
+// record, and sends no second.
+func TestInterruptedBetweenVolumes(t *testing.T) {
+	w := newWorld(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	p := w.proxy(nil)
+	p.onEnd = func(step string) {
+		if step == "volume2" {
+			interrupt()
+		}
+	}
+	file := w.file("receipt.json")
+	var out, errs bytes.Buffer
+	code := cli.Run(ctx, []string{"retain", "create", w.write(w.volume("a")), w.write(w.volume("b")), "-o", file, "--without-approval", "--kubeconfig", p.documented()},
+		cli.Env{Out: &out, Err: &errs, Version: "test"})
+	w.want(result{code, out.String(), errs.String()}, retain.Interrupted)
+	record := w.receipt(file)
+	if record.Outcome != receipt.Refused || record.Volumes[0].Outcome != receipt.Created || record.Volumes[1].Outcome != receipt.NotReached ||
+		w.live("a") == nil || w.live("b") != nil {
+		t.Fatalf("got %+v", record)
+	}
 }
 
 func TestDrift(t *testing.T) {

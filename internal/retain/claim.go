@@ -62,24 +62,26 @@ func checkClaim(m Manifest, volumeExists bool, claim *corev1.PersistentVolumeCla
 
 // checkClaimLife refuses a claim that is past binding.
 func checkClaimLife(m Manifest, volumeExists bool, claim *corev1.PersistentVolumeClaim) *Error {
-	bound := claim.Status.Phase == corev1.ClaimBound || claim.Annotations[bindCompleted] != ""
-	switch {
-	case claim.DeletionTimestamp != nil:
+	if claim.DeletionTimestamp != nil {
 		return refusef(ClaimTerminating, "claim %s is being deleted", claimName(m))
-	case claim.Status.Phase == corev1.ClaimLost:
-		return refusef(ClaimLost, "claim %s has lost its volume %s", claimName(m), claim.Spec.VolumeName)
-	case claim.Spec.VolumeName == m.Name() && bound && volumeExists:
-		return refusef(BoundUnproven, "claim %s is bound to volume %s; the volume does not name the claim by its UID", claimName(m), m.Name())
-	case claim.Spec.VolumeName == m.Name() && bound:
-		return refusef(ClaimLost, "claim %s was bound to a volume %s, which is not there", claimName(m), m.Name())
-	case claim.Spec.VolumeName == "" && bound:
-		return refusef(BoundUnproven, "claim %s says that it is bound, and names no volume", claimName(m))
-	case claim.Spec.VolumeName == m.Name() || claim.Spec.VolumeName == "":
-		return nil
-	case bound:
-		return refusef(ClaimBoundElse, "claim %s is bound to the volume %s", claimName(m), claim.Spec.VolumeName)
 	}
-	return refusef(ClaimOtherVolume, "claim %s asks for the volume %s by name", claimName(m), claim.Spec.VolumeName)
+	if claim.Status.Phase == corev1.ClaimLost {
+		return refusef(ClaimLost, "claim %s has lost its volume %s", claimName(m), claim.Spec.VolumeName)
+	}
+	bound := claim.Status.Phase == corev1.ClaimBound || claim.Annotations[bindCompleted] != ""
+	switch named := claim.Spec.VolumeName; {
+	case !bound && (named == "" || named == m.Name()):
+		return nil
+	case !bound:
+		return refusef(ClaimOtherVolume, "claim %s asks for the volume %s by name", claimName(m), named)
+	case named == "":
+		return refusef(BoundUnproven, "claim %s says that it is bound, and names no volume", claimName(m))
+	case named != m.Name():
+		return refusef(ClaimBoundElse, "claim %s is bound to the volume %s", claimName(m), named)
+	case volumeExists:
+		return refusef(BoundUnproven, "claim %s is bound to volume %s; the volume does not name the claim by its UID", claimName(m), named)
+	}
+	return refusef(ClaimLost, "claim %s was bound to a volume %s, which is not there", claimName(m), named)
 }
 
 func classOf(claim *corev1.PersistentVolumeClaim) string {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -52,12 +54,38 @@ func serve(ctx context.Context, f flags, chosen choices) error {
 	if err != nil {
 		return err
 	}
-	return mgr.Start(ctx)
+	err = mgr.Start(ctx)
+	if err != nil && ctx.Err() == nil && isClosed(mgr.Elected()) {
+		return startOver(log, err)
+	}
+	return err
+}
+
+// startOver replaces the process by a new one of its own: a leader that lost
+// its lease, since the API server was away or another took it, stands by again
+// with nothing left of what it had under way.
+func startOver(log logr.Logger, why error) error {
+	log.Info("starting over", "why", why.Error())
+	executable, err := os.Executable()
+	if err != nil {
+		return errors.Join(why, err)
+	}
+	return errors.Join(why, syscall.Exec(executable, os.Args, os.Environ())) //nolint:gosec // itself, as it was started
+}
+
+func isClosed(channel <-chan struct{}) bool {
+	select {
+	case <-channel:
+		return true
+	default:
+		return false
+	}
 }
 
 func newManager(config *rest.Config, f flags, chosen choices) (ctrl.Manager, error) {
 	stop := stopTime
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		MapperProvider:                controller.Mapper,
 		Cache:                         controller.CacheOptions(chosen.names),
 		Metrics:                       metricsserver.Options{BindAddress: f.metricsAddress},
 		HealthProbeBindAddress:        f.probeAddress,
@@ -132,9 +160,10 @@ func newLogger(f flags) logr.Logger {
 	if f.logLevel == "debug" {
 		level = zapcore.DebugLevel
 	}
-	encoder := zap.JSONEncoder()
+	encoder := zap.JSONEncoder
 	if f.logFormat == "text" {
-		encoder = zap.ConsoleEncoder()
+		encoder = zap.ConsoleEncoder
 	}
-	return zap.New(zap.Level(level), encoder)
+	readableTime := func(config *zapcore.EncoderConfig) { config.EncodeTime = zapcore.RFC3339NanoTimeEncoder }
+	return zap.New(zap.Level(level), encoder(readableTime), zap.StacktraceLevel(zapcore.PanicLevel))
 }

@@ -28,6 +28,10 @@ func CacheOptions(names mooringapi.Names) cache.Options {
 	}
 }
 
+// storageProvisioner is the annotation by which kube-controller-manager says
+// whom a claim waits for (component-helpers storage/volume, AnnStorageProvisioner).
+const storageProvisioner = "volume.kubernetes.io/storage-provisioner"
+
 func stripClaim(names mooringapi.Names) toolscache.TransformFunc {
 	return func(object any) (any, error) {
 		claim, ok := object.(*corev1.PersistentVolumeClaim)
@@ -54,13 +58,13 @@ func stripVolume(names mooringapi.Names) toolscache.TransformFunc {
 }
 
 // stripMeta keeps of the annotations what belongs to this provisioner name,
-// who made a volume, and the mark of a mirror of whichever name.
+// who made or is to make a volume, and the mark of a mirror of whichever name.
 func stripMeta(names mooringapi.Names, meta *metav1.ObjectMeta) {
 	meta.ManagedFields = nil
 	meta.OwnerReferences = nil
 	own := names.Provisioner() + "/"
 	maps.DeleteFunc(meta.Annotations, func(key, value string) bool {
-		return !strings.HasPrefix(key, own) && key != mooringapi.ProvisionedBy &&
+		return !strings.HasPrefix(key, own) && key != mooringapi.ProvisionedBy && key != storageProvisioner &&
 			!mooringapi.IsMirrorVolume(map[string]string{key: value})
 	})
 }

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mooring-k8s/mooring/internal/mirror"
@@ -25,9 +24,12 @@ type claimReconciler struct {
 	write   writer
 	say     *teller
 	locks   *originLocks
-	made    recentlyMade
+	made    recently[madeVolume]
 	metrics *metrics
 }
+
+// madeVolume is all there is to remember of a volume that was made.
+type madeVolume struct{}
 
 // Reconcile brings one claim to its right state.
 func (r *claimReconciler) Reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
@@ -57,7 +59,10 @@ func (r *claimReconciler) Reconcile(ctx context.Context, request reconcile.Reque
 	// 5. The cache refuses, or says wait.
 	decision := mirror.Decide(facts)
 	if decision.Verdict != mirror.Allow {
-		return ctrl.Result{}, r.tell(ctx, claim, decision)
+		if rest := untilBinderWrote(claim, facts.Now); rest > 0 {
+			return ctrl.Result{RequeueAfter: rest}, nil
+		}
+		return ctrl.Result{}, r.say.refusal(ctx, claim, decision)
 	}
 	// 6. Its volume is there already, or was made a moment ago: the rest is the
 	// binder's.
@@ -66,10 +71,10 @@ func (r *claimReconciler) Reconcile(ctx context.Context, request reconcile.Reque
 		return ctrl.Result{}, err
 	}
 	if volume != nil {
-		r.made.seen(claim.UID)
+		r.made.forget(claim.UID)
 		return ctrl.Result{}, r.meet(ctx, claim, volume)
 	}
-	if rest := r.made.fresh(claim.UID, time.Now()); rest > 0 {
+	if rest := r.made.rest(claim.UID, madeVolume{}, time.Now()); rest > 0 {
 		return ctrl.Result{RequeueAfter: rest}, nil
 	}
 	// 7. The cache says yes: confirm it live, and do it.
@@ -83,13 +88,24 @@ func (r *claimReconciler) settle(ctx context.Context, claim *corev1.PersistentVo
 	if !isMirrored || conditionOf(r.options.Names, claim) == nil {
 		return nil
 	}
-	return r.say.condition(ctx, claim, mirror.Decision{Verdict: mirror.Allow, Reason: mirror.Mirrored, Message: "bound to its mirror volume"})
+	_, err := r.say.condition(ctx, claim, mirror.Decision{Verdict: mirror.Allow, Reason: mirror.Mirrored, Message: "bound to its mirror volume"})
+	return err
 }
 
-// tell counts a decision that made nothing and says it to the asking side.
-func (r *claimReconciler) tell(ctx context.Context, claim *corev1.PersistentVolumeClaim, decision mirror.Decision) error {
-	r.metrics.decided(decision)
-	return r.say.refusal(ctx, claim, decision)
+// binderPatience is how long a new claim is left to kube-controller-manager's
+// first write before a refusal is written to it.
+const binderPatience = 2 * time.Second
+
+// untilBinderWrote returns how long to wait with a refusal: until
+// kube-controller-manager has named the provisioner on a new claim. Were the
+// condition written between its read and its write, that write would fail and
+// tell the claim's owner of a conflict that is nobody's business.
+func untilBinderWrote(claim *corev1.PersistentVolumeClaim, now time.Time) time.Duration {
+	if _, written := claim.Annotations[storageProvisioner]; written {
+		return 0
+	}
+	age := max(now.Sub(claim.CreationTimestamp.Time), 0) // another clock's time
+	return max(binderPatience-age, 0)
 }
 
 // provision makes the mirror volume, if the decision still holds on what is
@@ -104,7 +120,7 @@ func (r *claimReconciler) provision(ctx context.Context, facts mirror.Facts) err
 		return err
 	}
 	if decision.Verdict != mirror.Allow {
-		return r.tell(ctx, facts.Claim, decision)
+		return r.say.refusal(ctx, facts.Claim, decision)
 	}
 	switch err := r.write.createVolume(ctx, decision.Volume); {
 	case apierrors.IsAlreadyExists(err):
@@ -112,11 +128,9 @@ func (r *claimReconciler) provision(ctx context.Context, facts mirror.Facts) err
 	case err != nil:
 		return fmt.Errorf("create volume %s: %w", decision.Volume.Name, err)
 	}
-	r.made.note(facts.Claim.UID, time.Now())
-	r.metrics.decided(decision)
+	r.made.remember(facts.Claim.UID, madeVolume{}, time.Now())
 	r.metrics.provisioned(time.Since(began))
-	r.say.mirrored(facts.Claim, decision)
-	log.FromContext(ctx).Info("mirrored", "volume", decision.Volume.Name, "message", decision.Message)
+	r.say.mirrored(ctx, facts.Claim, decision)
 	return nil
 }
 
@@ -170,7 +184,7 @@ func (r *claimReconciler) meet(ctx context.Context, claim *corev1.PersistentVolu
 	if mirror.IsMirrorOf(r.options.Names, volume, claim) {
 		return nil
 	}
-	return r.tell(ctx, claim, mirror.Decision{
+	return r.say.refusal(ctx, claim, mirror.Decision{
 		Verdict: mirror.Refuse,
 		Reason:  mirror.VolumeNameTaken,
 		Message: fmt.Sprintf("a volume %s exists and is not this claim's mirror: an administrator must look at it and remove it", volume.Name),

@@ -2,10 +2,12 @@ package controller
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -111,19 +113,76 @@ func TestIsSaid(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			condition := said
 			tc.change(&condition)
-			if got := isSaid(&condition, decision); got != tc.want {
+			if got := sayingOf(decision).isIn(&condition); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
 		})
 	}
-	if isSaid(nil, decision) {
+	if sayingOf(decision).isIn(nil) {
 		t.Error("nothing was said yet")
 	}
 	for verdict, want := range map[mirror.Verdict]corev1.ConditionStatus{
 		mirror.Refuse: corev1.ConditionFalse, mirror.Wait: corev1.ConditionFalse, mirror.Allow: corev1.ConditionTrue,
 	} {
-		if got := statusOf(mirror.Decision{Verdict: verdict}); got != want {
+		if got := sayingOf(mirror.Decision{Verdict: verdict}).status; got != want {
 			t.Errorf("%v is told as %s", verdict, got)
+		}
+	}
+}
+
+func TestRecently(t *testing.T) {
+	var r recently[string]
+	now := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	if got := r.rest("a", "x", now); got != 0 {
+		t.Errorf("the zero value remembers: %v", got)
+	}
+	r.remember("a", "x", now)
+	for _, tc := range []struct {
+		name, claim, what string
+		after, want       time.Duration
+	}{
+		{"at once", "a", "x", 0, cachePatience},
+		{"a little later", "a", "x", time.Second, cachePatience - time.Second},
+		{"another claim", "b", "x", 0, 0},
+		{"something else", "a", "y", 0, 0},
+		{"too long ago", "a", "x", cachePatience, 0},
+		{"and forgotten then", "a", "x", 0, 0},
+	} {
+		if got := r.rest(types.UID(tc.claim), tc.what, now.Add(tc.after)); got != tc.want {
+			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
+		}
+	}
+	r.remember("a", "x", now)
+	r.forget("a")
+	if got := r.rest("a", "x", now); got != 0 {
+		t.Errorf("forgotten, and yet %v", got)
+	}
+	for i := range 3 * mostNotes {
+		r.remember(types.UID(strconv.Itoa(i)), "x", now.Add(time.Duration(i)*time.Second))
+	}
+	if len(r.notes) > mostNotes+1 {
+		t.Errorf("%d notes are kept of claims that are long gone", len(r.notes))
+	}
+}
+
+func TestUntilBinderWrote(t *testing.T) {
+	now := time.Date(2027, 1, 1, 0, 0, 10, 0, time.UTC)
+	for _, tc := range []struct {
+		name        string
+		age         time.Duration
+		annotations map[string]string
+		want        time.Duration
+	}{
+		{"new", 0, nil, binderPatience},
+		{"half a second old", time.Second / 2, nil, binderPatience - time.Second/2},
+		{"old", time.Hour, nil, 0},
+		{"of a clock that is ahead", -time.Hour, nil, binderPatience},
+		{"new, and the binder has written", 0, map[string]string{storageProvisioner: "x"}, 0},
+	} {
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
+			CreationTimestamp: metav1.NewTime(now.Add(-tc.age)), Annotations: tc.annotations}}
+		if got := untilBinderWrote(claim, now); got != tc.want {
+			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
 		}
 	}
 }
@@ -169,7 +228,7 @@ func TestStripClaim(t *testing.T) {
 	}
 	want := claim.DeepCopy()
 	want.Labels, want.OwnerReferences, want.ManagedFields = nil, nil, nil
-	want.Annotations = map[string]string{names.ReadWriteGrant(): "a=b", names.Origin(): "x/y"}
+	want.Annotations = map[string]string{names.ReadWriteGrant(): "a=b", names.Origin(): "x/y", storageProvisioner: names.Provisioner()}
 	want.Status.Conditions = want.Status.Conditions[1:]
 	checkStripped(t, stripClaim(names), claim, want)
 }

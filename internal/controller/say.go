@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/mooring-k8s/mooring/internal/mirror"
 	"github.com/mooring-k8s/mooring/pkg/mooringapi"
@@ -22,27 +23,53 @@ type teller struct {
 	names    mooringapi.Names
 	write    writer
 	recorder events.EventRecorder
+	metrics  *metrics
+	said     recently[saying]
+}
+
+// saying is what a condition says.
+type saying struct {
+	status  corev1.ConditionStatus
+	reason  string
+	message string
+}
+
+func sayingOf(decision mirror.Decision) saying {
+	status := corev1.ConditionFalse
+	if decision.Verdict == mirror.Allow {
+		status = corev1.ConditionTrue
+	}
+	return saying{status, string(decision.Reason), decision.Message}
+}
+
+// isIn reports whether a claim's condition says this already.
+func (s saying) isIn(condition *corev1.PersistentVolumeClaimCondition) bool {
+	return condition != nil && s == saying{condition.Status, condition.Reason, condition.Message}
 }
 
 // refusal says why a claim is not mirrored, if that was not said already.
 func (t *teller) refusal(ctx context.Context, claim *corev1.PersistentVolumeClaim, decision mirror.Decision) error {
-	if isSaid(conditionOf(t.names, claim), decision) {
-		return nil
-	}
-	if err := t.condition(ctx, claim, decision); err != nil {
+	news, err := t.condition(ctx, claim, decision)
+	if err != nil || !news {
 		return err
 	}
 	kind := corev1.EventTypeWarning
 	if decision.Verdict == mirror.Wait {
 		kind = corev1.EventTypeNormal
 	}
-	t.recorder.Eventf(claim, nil, kind, string(decision.Reason), "Mirror", "%s", cut(decision.Message, longestNote))
+	t.event(ctx, claim, kind, decision)
 	return nil
 }
 
 // mirrored says that a claim's volume was made.
-func (t *teller) mirrored(claim *corev1.PersistentVolumeClaim, decision mirror.Decision) {
-	t.recorder.Eventf(claim, nil, corev1.EventTypeNormal, string(decision.Reason), "Mirror", "%s", cut(decision.Message, longestNote))
+func (t *teller) mirrored(ctx context.Context, claim *corev1.PersistentVolumeClaim, decision mirror.Decision) {
+	t.event(ctx, claim, corev1.EventTypeNormal, decision)
+}
+
+func (t *teller) event(ctx context.Context, claim *corev1.PersistentVolumeClaim, kind string, decision mirror.Decision) {
+	t.metrics.decided(decision)
+	log.FromContext(ctx).Info("decided", "verdict", decision.Verdict.String(), "reason", decision.Reason, "message", decision.Message)
+	t.recorder.Eventf(claim, nil, kind, string(decision.Reason), "Mirror", "%s", cut(decision.Message, longestNote))
 }
 
 // brokenGrant tells an origin's owner what is wrong with the grant.
@@ -50,35 +77,33 @@ func (t *teller) brokenGrant(origin *corev1.PersistentVolumeClaim, problem strin
 	t.recorder.Eventf(origin, nil, corev1.EventTypeWarning, "GrantBroken", "Share", "%s", cut(problem, longestNote))
 }
 
-// condition writes the condition, if it does not say so already.
-func (t *teller) condition(ctx context.Context, claim *corev1.PersistentVolumeClaim, decision mirror.Decision) error {
-	before := conditionOf(t.names, claim)
-	if isSaid(before, decision) {
-		return nil
+// condition writes the condition, unless it says so already, and reports
+// whether it is news.
+func (t *teller) condition(ctx context.Context, claim *corev1.PersistentVolumeClaim, decision mirror.Decision) (news bool, err error) {
+	now, before, say := time.Now(), conditionOf(t.names, claim), sayingOf(decision)
+	if say.isIn(before) {
+		t.said.forget(claim.UID)
+		return false, nil
+	}
+	if t.said.rest(claim.UID, say, now) > 0 {
+		return false, nil
 	}
 	condition := corev1.PersistentVolumeClaimCondition{
 		Type:               corev1.PersistentVolumeClaimConditionType(t.names.Condition()),
-		Status:             statusOf(decision),
-		Reason:             string(decision.Reason),
-		Message:            decision.Message,
-		LastTransitionTime: metav1.NewTime(time.Now()),
+		Status:             say.status,
+		Reason:             say.reason,
+		Message:            say.message,
+		LastProbeTime:      metav1.NewTime(now),
+		LastTransitionTime: metav1.NewTime(now),
 	}
 	if before != nil && before.Status == condition.Status {
 		condition.LastTransitionTime = before.LastTransitionTime
 	}
-	return t.write.setCondition(ctx, claim, condition)
-}
-
-func isSaid(condition *corev1.PersistentVolumeClaimCondition, decision mirror.Decision) bool {
-	return condition != nil && condition.Status == statusOf(decision) &&
-		condition.Reason == string(decision.Reason) && condition.Message == decision.Message
-}
-
-func statusOf(decision mirror.Decision) corev1.ConditionStatus {
-	if decision.Verdict == mirror.Allow {
-		return corev1.ConditionTrue
+	if err := t.write.setCondition(ctx, claim, condition); err != nil {
+		return false, err
 	}
-	return corev1.ConditionFalse
+	t.said.remember(claim.UID, say, now)
+	return true, nil
 }
 
 // conditionOf returns Mooring's condition of a claim, nil if there is none.

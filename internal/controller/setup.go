@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -78,7 +79,7 @@ type parts struct {
 func assemble(mgr ctrl.Manager, options Options, metrics *metrics) parts {
 	cached, live := reader{mgr.GetClient()}, reader{mgr.GetAPIReader()}
 	write := writer{client: mgr.GetClient(), names: options.Names}
-	say := &teller{names: options.Names, write: write, recorder: mgr.GetEventRecorder(fieldManager)}
+	say := &teller{names: options.Names, write: write, recorder: mgr.GetEventRecorder(fieldManager), metrics: metrics}
 	locks := newOriginLocks()
 	return parts{
 		options: options,
@@ -99,7 +100,7 @@ func (p parts) addClaim(mgr ctrl.Manager) error {
 		Watches(&storagev1.StorageClass{}, on(p.wake.ofClass), when(classChanged())).
 		Watches(&storagev1.CSIDriver{}, on(p.wake.ofDriver), when(predicate.GenerationChangedPredicate{})).
 		WithOptions(p.queue()).
-		Complete(p.claim)
+		Complete(calm(p.claim))
 }
 
 func (p parts) addVolume(mgr ctrl.Manager) error {
@@ -107,7 +108,7 @@ func (p parts) addVolume(mgr ctrl.Manager) error {
 		Watches(&corev1.PersistentVolume{}, on(p.wake.volume)).
 		Watches(&corev1.PersistentVolumeClaim{}, on(p.wake.volumesOfClaim)).
 		WithOptions(p.queue()).
-		Complete(p.volume)
+		Complete(calm(p.volume))
 }
 
 func (p parts) addOrigin(mgr ctrl.Manager) error {
@@ -115,7 +116,19 @@ func (p parts) addOrigin(mgr ctrl.Manager) error {
 		Watches(&corev1.PersistentVolumeClaim{}, on(p.wake.origin), when(concernsOrigins(p.options.Names))).
 		Watches(&corev1.PersistentVolume{}, on(p.wake.originOfVolume)).
 		WithOptions(p.queue()).
-		Complete(p.origin)
+		Complete(calm(p.origin))
+}
+
+// calm lets a reconciler that met somebody else's write look again soon,
+// without an error in the log: conflicts are how writers take turns.
+func calm(reconciler reconcile.Reconciler) reconcile.Reconciler {
+	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		result, err := reconciler.Reconcile(ctx, request)
+		if apierrors.IsConflict(err) {
+			return reconcile.Result{RequeueAfter: firstRetry}, nil
+		}
+		return result, err
+	})
 }
 
 // queue returns the options of one controller; the limiter is its own.

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -64,11 +63,9 @@ func (r *volumeReconciler) release(ctx context.Context, name string) error {
 	}
 	// Whatever its reclaim policy was edited to, the sooner the object is gone
 	// the less anybody can do with it: a driver acts on Released volumes.
-	err = r.write.deleteVolume(ctx, volume)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return client.IgnoreNotFound(err) // a conflict is tried again on what it is now
-	}
-	if err != nil {
+	if err := r.write.deleteVolume(ctx, volume); apierrors.IsNotFound(err) {
+		return nil
+	} else if err != nil {
 		return fmt.Errorf("delete volume %s: %w", name, err)
 	}
 	r.metrics.deleted.Inc()

@@ -74,6 +74,7 @@ func (w writer) setCondition(ctx context.Context, claim *corev1.PersistentVolume
 			WithStatus(condition.Status).
 			WithReason(condition.Reason).
 			WithMessage(condition.Message).
+			WithLastProbeTime(condition.LastProbeTime).
 			WithLastTransitionTime(condition.LastTransitionTime))
 	apply := corev1apply.PersistentVolumeClaim(claim.Name, claim.Namespace).WithUID(claim.UID).WithStatus(status)
 	return w.client.Status().Apply(ctx, apply, client.FieldOwner(fieldManager), client.ForceOwnership)

@@ -79,7 +79,7 @@ test-integration: need-cc controlplane build ## Run the chart's tests and the su
 	@cd test && go test -race -count=1 $(TESTFLAGS) $$(go list ./... | grep -v /test/integration)
 	@if [ -d test/integration ]; then \
 		echo "test: integration on Kubernetes $(K8S_VERSION)"; \
-		cd test && go test -race -count=1 -v -p 1 -timeout $(INTEGRATION_TIMEOUT) $(TESTFLAGS) ./integration/...; \
+		cd test && go test -race -count=1 -v -p 1 -parallel 16 -timeout $(INTEGRATION_TIMEOUT) $(TESTFLAGS) ./integration/...; \
 	fi
 
 .PHONY: controlplane

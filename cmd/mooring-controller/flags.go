@@ -89,42 +89,62 @@ func (f *flags) register(set *pflag.FlagSet) {
 
 // check returns the parsed flags, or everything that is wrong with them.
 func (f *flags) check() (choices, error) {
-	var chosen choices
-	var problems []error
-	wrong := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	names, namesErr := mooringapi.NewNames(f.provisionerName)
+	if namesErr != nil {
+		namesErr = fmt.Errorf("--provisioner-name: %w", namesErr)
+	}
+	selector, selectorErr := f.selector()
+	problems := errors.Join(namesErr, selectorErr, f.checkWords(), f.checkNumbers(), f.checkLease())
+	return choices{names: names, selector: selector}, problems
+}
 
-	names, err := mooringapi.NewNames(f.provisionerName)
+// selector returns the namespaces to be served; nil means all.
+func (f *flags) selector() (labels.Selector, error) {
+	if f.namespaceSelector == "" {
+		return nil, nil
+	}
+	selector, err := labels.Parse(f.namespaceSelector)
 	if err != nil {
-		wrong("--provisioner-name: %w", err)
+		return nil, fmt.Errorf("--namespace-selector %q: expected a label selector such as team=lab: %w", f.namespaceSelector, err)
 	}
-	chosen.names = names
-	if len(validation.IsDNS1123Subdomain(f.instance)) > 0 {
-		wrong("--instance %q: expected a DNS subdomain such as the Helm release's name", f.instance)
-	}
-	if f.namespaceSelector != "" {
-		if chosen.selector, err = labels.Parse(f.namespaceSelector); err != nil {
-			wrong("--namespace-selector %q: expected a label selector such as team=lab: %w", f.namespaceSelector, err)
-		}
-	}
+	return selector, nil
+}
+
+func (f *flags) checkWords() error {
+	var problems []error
 	for _, choice := range []struct{ flag, value, first, second string }{
 		{"unknown-drivers", f.unknownDrivers, "share", "refuse"},
 		{"log-format", f.logFormat, "json", "text"},
 		{"log-level", f.logLevel, "info", "debug"},
 	} {
 		if choice.value != choice.first && choice.value != choice.second {
-			wrong("--%s %q: expected %s or %s", choice.flag, choice.value, choice.first, choice.second)
+			problems = append(problems, fmt.Errorf("--%s %q: expected %s or %s", choice.flag, choice.value, choice.first, choice.second))
 		}
 	}
+	return errors.Join(problems...)
+}
+
+func (f *flags) checkNumbers() error {
+	var problems []error
 	if f.workers < 1 {
-		wrong("--workers %d: expected at least 1", f.workers)
+		problems = append(problems, fmt.Errorf("--workers %d: expected at least 1", f.workers))
 	}
 	if f.kubeAPIQPS < 0 || f.kubeAPIBurst < 0 {
-		wrong("--kube-api-qps %v, --kube-api-burst %d: expected no negative number", f.kubeAPIQPS, f.kubeAPIBurst)
+		problems = append(problems, fmt.Errorf("--kube-api-qps %v, --kube-api-burst %d: expected no negative number", f.kubeAPIQPS, f.kubeAPIBurst))
+	}
+	return errors.Join(problems...)
+}
+
+func (f *flags) checkLease() error {
+	var problems []error
+	if len(validation.IsDNS1123Subdomain(f.instance)) > 0 {
+		problems = append(problems, fmt.Errorf("--instance %q: expected a DNS subdomain such as the Helm release's name", f.instance))
 	}
 	if f.leaderElect && f.leaseNamespace == "" {
-		wrong("--leader-election-namespace is empty and POD_NAMESPACE is not set: name the lease's namespace, or use --leader-elect=false")
+		problems = append(problems, errors.New("--leader-election-namespace is empty and POD_NAMESPACE is not set: "+
+			"name the lease's namespace, or use --leader-elect=false"))
 	}
-	return chosen, errors.Join(problems...)
+	return errors.Join(problems...)
 }
 
 // buildVersion returns the stamped version, or what the Go toolchain knows.

@@ -56,9 +56,14 @@ func (r *claimReconciler) Reconcile(ctx context.Context, request reconcile.Reque
 	if !r.isServed(facts.NamespaceLabels) {
 		return ctrl.Result{}, nil
 	}
+	return r.serve(ctx, facts)
+}
+
+// serve decides about a claim that is not bound yet, and does what follows.
+func (r *claimReconciler) serve(ctx context.Context, facts mirror.Facts) (ctrl.Result, error) {
+	claim := facts.Claim
 	// 5. The cache refuses, or says wait.
-	decision := mirror.Decide(facts)
-	if decision.Verdict != mirror.Allow {
+	if decision := mirror.Decide(facts); decision.Verdict != mirror.Allow {
 		if rest := untilBinderWrote(claim, facts.Now); rest > 0 {
 			return ctrl.Result{RequeueAfter: rest}, nil
 		}

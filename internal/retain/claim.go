@@ -69,19 +69,20 @@ func checkClaimLife(m Manifest, volumeExists bool, claim *corev1.PersistentVolum
 		return refusef(ClaimLost, "claim %s has lost its volume %s", claimName(m), claim.Spec.VolumeName)
 	}
 	bound := claim.Status.Phase == corev1.ClaimBound || claim.Annotations[bindCompleted] != ""
-	switch named := claim.Spec.VolumeName; {
-	case !bound && (named == "" || named == m.Name()):
+	volume := claim.Spec.VolumeName
+	switch {
+	case !bound && (volume == "" || volume == m.Name()):
 		return nil
 	case !bound:
-		return refusef(ClaimOtherVolume, "claim %s asks for the volume %s by name", claimName(m), named)
-	case named == "":
+		return refusef(ClaimOtherVolume, "claim %s asks for the volume %s by name", claimName(m), volume)
+	case volume == "":
 		return refusef(BoundUnproven, "claim %s says that it is bound, and names no volume", claimName(m))
-	case named != m.Name():
-		return refusef(ClaimBoundElse, "claim %s is bound to the volume %s", claimName(m), named)
+	case volume != m.Name():
+		return refusef(ClaimBoundElse, "claim %s is bound to the volume %s", claimName(m), volume)
 	case volumeExists:
-		return refusef(BoundUnproven, "claim %s is bound to volume %s; the volume does not name the claim by its UID", claimName(m), named)
+		return refusef(BoundUnproven, "claim %s is bound to volume %s; the volume does not name the claim by its UID", claimName(m), volume)
 	}
-	return refusef(ClaimLost, "claim %s was bound to a volume %s, which is not there", claimName(m), named)
+	return refusef(ClaimLost, "claim %s was bound to a volume %s, which is not there", claimName(m), volume)
 }
 
 func classOf(claim *corev1.PersistentVolumeClaim) string {

@@ -12,9 +12,12 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mooring-k8s/mooring/internal/mirror"
 	"github.com/mooring-k8s/mooring/test/chart"
@@ -287,4 +290,63 @@ func unless(holds bool, said string) string {
 		return ""
 	}
 	return said
+}
+
+// TestAPIServerAway takes the API server away for longer than the lease lasts:
+// the controller loses its lease, starts over in the same process, and serves
+// again. A replica that is started meanwhile waits.
+func TestAPIServerAway(t *testing.T) {
+	t.Parallel()
+	w, own := ownWorld(t, controlplane.Options{})
+	leader := own.replica(t, "mooring-0").start(t)
+	o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
+	tenant := w.namespace("tenant", map[string]string{"type": "tenant"})
+	w.isBound(w.mirror(tenant, "before", o))
+	process := leader.PID()
+	w.must(w.plane.APIServer().Kill(), "kill the API server")
+	started := make(chan error, 1)
+	late := own.replica(t, "mooring-1")
+	go func() { started <- late.Start(t.Context()) }()
+	w.until("the leader starts over", func(context.Context) string {
+		log, err := os.ReadFile(leader.LogFile())
+		w.must(err, "read the controller's log")
+		return unless(strings.Contains(string(log), "starting over"), "it does not")
+	})
+	w.must(w.plane.APIServer().Start(t.Context()), "start the API server again")
+	w.must(<-started, "start a replica while the API server is away")
+	w.isBound(w.mirror(tenant, "after", o))
+	if leader.PID() != process {
+		t.Errorf("the controller's process was %d and is %d", process, leader.PID())
+	}
+	noRaces(t, late.LogFile())
+}
+
+// TestGracefulStop stops the leader by a signal: it ends with 0 and gives its
+// lease away, so that the other replica need not wait for it to run out.
+func TestGracefulStop(t *testing.T) {
+	t.Parallel()
+	w, own := ownWorld(t, controlplane.Options{})
+	leader := own.replica(t, "mooring-0").start(t)
+	lease := &coordinationv1.Lease{}
+	holder := func(ctx context.Context) string {
+		w.must(client.IgnoreNotFound(w.Get(ctx, client.ObjectKey{Namespace: chart.DefaultNamespace, Name: "mooring.pmp.crownlabs.polito.it"}, lease)), "get the lease")
+		return ptr.Deref(lease.Spec.HolderIdentity, "")
+	}
+	w.until("it holds the lease", func(ctx context.Context) string { return unless(holder(ctx) != "", "nobody does") })
+	first := holder(t.Context())
+	own.replica(t, "mooring-1").start(t)
+	stopped := make(chan error, 1)
+	go func() { stopped <- leader.Stop(t.Context()) }()
+	code, err := leader.Wait(t.Context())
+	w.must(err, "wait for the leader's end")
+	w.must(<-stopped, "stop the leader")
+	if code != 0 {
+		t.Errorf("it ended with %d:\n%s", code, leader.LogTail(20))
+	}
+	w.until("the other holds the lease", func(ctx context.Context) string {
+		now := holder(ctx)
+		return unless(now != "" && now != first, "held by "+now)
+	})
+	o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
+	w.isBound(w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o))
 }

@@ -19,7 +19,7 @@ import (
 // TestPresetVolumeName is the claim that names a volume of its choice, so that
 // the binder would strip the claimRef's UID from a volume made for it.
 func TestPresetVolumeName(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
 		o := w.origin(w.namespace("owner", nil), "data")
 		tenant := w.namespace("tenant", map[string]string{"type": "tenant"})
 
@@ -44,7 +44,7 @@ func TestPresetVolumeName(t *testing.T) {
 // TestOwnVolumeName is the claim that names the very volume that would be made
 // for it; it is served like any other, and not before it is granted.
 func TestOwnVolumeName(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
 		o := w.origin(w.namespace("owner", nil), "data")
 		claim := w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o)
 		w.isRefused(claim, mirror.NotShared)
@@ -58,7 +58,7 @@ func TestOwnVolumeName(t *testing.T) {
 // TestNamesake is the claim that is created anew under the name of a mirror
 // claim, without reference and with class "", to be bound to its volume.
 func TestNamesake(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
 		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
 		tenant := w.namespace("tenant", map[string]string{"type": "tenant"})
 		claim := w.mirror(tenant, "m", o)
@@ -86,7 +86,7 @@ func TestClearedClaimRef(t *testing.T) {
 		"another's name":     `{"spec":{"claimRef":{"uid":null,"name":"thief","resourceVersion":null}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEachGate(t, func(t *testing.T, w *world) {
+			onEachGate(t, func(w *world) {
 				o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
 				tenant := w.namespace("tenant", map[string]string{"type": "tenant"})
 				claim := w.mirror(tenant, "m", o)
@@ -110,7 +110,7 @@ func TestClearedClaimRef(t *testing.T) {
 // TestReleasedVolumeGoes clears the claimRef as fast as it can after the claim
 // is gone, without holding the volume: a race that the thief must not win.
 func TestReleasedVolumeGoes(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
 		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
 		tenant := w.namespace("tenant", map[string]string{"type": "tenant"})
 		for i := range 10 {
@@ -168,7 +168,7 @@ func TestClearedWhileAway(t *testing.T) {
 // exist, one that is not shared, one whose grant is broken, and one that is
 // being deleted without being shared: nothing tells them apart.
 func TestSameText(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
 		owner, tenant := w.namespace("owner", nil), w.namespace("tenant", nil)
 		origins := map[string]origin{
 			"absent":     {PersistentVolumeClaim: &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: owner, Name: "secret"}}},
@@ -184,11 +184,11 @@ func TestSameText(t *testing.T) {
 			condition := w.isRefused(claim, mirror.NotShared)
 			want := fmt.Sprintf("%s/secret does not exist or is not shared with namespace %s: ask its owner to share it", o.Namespace, tenant)
 			if condition.Message != want {
-				t.Errorf("%s: the tenant reads %q, want %q", name, condition.Message, want)
+				w.Errorf("%s: the tenant reads %q, want %q", name, condition.Message, want)
 			}
 			for _, event := range w.events(claim) {
 				if event.Note != want {
-					t.Errorf("%s: the tenant reads the event %q, want %q", name, event.Note, want)
+					w.Errorf("%s: the tenant reads the event %q, want %q", name, event.Note, want)
 				}
 			}
 		}

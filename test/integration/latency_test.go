@@ -59,7 +59,7 @@ func TestGrantLatency(t *testing.T) {
 // TestProbe sees the controller know whether its cluster keeps a reference to
 // another namespace.
 func TestProbe(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
 		want := map[bool]string{true: "kept", false: "dropped"}[w.gateOn]
 		w.until("the metric says "+want, func(context.Context) string {
 			return unless(strings.Contains(w.replica.metrics(t), fmt.Sprintf(`mooring_cross_namespace_reference{state=%q} 1`, want)), "it does not")
@@ -67,14 +67,14 @@ func TestProbe(t *testing.T) {
 		log, err := os.ReadFile(w.replica.LogFile())
 		w.must(err, "read the controller's log")
 		if says := map[bool]string{true: "the cluster keeps dataSourceRef", false: "the cluster drops dataSourceRef"}[w.gateOn]; !strings.Contains(string(log), says) {
-			t.Errorf("the log does not say that %s.namespace", says)
+			w.Errorf("the log does not say that %s.namespace", says)
 		}
 	})
 }
 
 // TestMetrics sees decisions, provisioning and mirrors by state in a scrape.
 func TestMetrics(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
 		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
 		w.isBound(w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o))
 		w.isRefused(w.mirror(w.namespace("stranger", nil), "m", o), mirror.NotShared)

@@ -27,14 +27,14 @@ func chartOptions(release string, values map[string]any) chart.Options {
 
 // TestMirrorVolume looks at the volume that a granted claim gets, field by field.
 func TestMirrorVolume(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
 		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
 		tenant := w.namespace("tenant", map[string]string{"type": "tenant"})
 		claim := w.mirror(tenant, "m", o)
 		volume := w.isBound(claim)
 
 		if volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
-			t.Errorf("its policy is %s", volume.Spec.PersistentVolumeReclaimPolicy)
+			w.Errorf("its policy is %s", volume.Spec.PersistentVolumeReclaimPolicy)
 		}
 		wantRecord := map[string]string{
 			mooringapi.ProvisionedBy: names.Provisioner(),
@@ -48,16 +48,16 @@ func TestMirrorVolume(t *testing.T) {
 			names.ServedBy():         "mooring-system/mooring",
 		}
 		if diff := cmp.Diff(wantRecord, volume.Annotations); diff != "" {
-			t.Errorf("its record (-want +got):\n%s", diff)
+			w.Errorf("its record (-want +got):\n%s", diff)
 		}
 		if got := volume.Spec.CSI.VolumeAttributes["share"]; got != o.volume.Spec.CSI.VolumeAttributes["share"] {
-			t.Errorf("it reaches %q", got)
+			w.Errorf("it reaches %q", got)
 		}
 		if capacity := claim.Status.Capacity[corev1.ResourceStorage]; capacity.String() != gibibytes {
-			t.Errorf("the claim shows %s, the origin has %s", capacity.String(), gibibytes)
+			w.Errorf("the claim shows %s, the origin has %s", capacity.String(), gibibytes)
 		}
 		if condition := conditionOf(claim); condition.Type != "" {
-			t.Errorf("a claim with which nothing was ever wrong has the condition %+v", condition)
+			w.Errorf("a claim with which nothing was ever wrong has the condition %+v", condition)
 		}
 		w.until("one event", func(context.Context) string {
 			if events := w.events(claim); len(events) != 1 || events[0].Reason != string(mirror.Mirrored) {
@@ -71,7 +71,7 @@ func TestMirrorVolume(t *testing.T) {
 // TestOriginIsLeftAlone follows an origin through the life of two mirrors: but
 // for the finalizer, nothing of it changes.
 func TestOriginIsLeftAlone(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
 		for _, storage := range []volumeEdit{nfsCSI, inTreeNFS} {
 			w := w.in(t)
 			o := w.originOf(w.namespace("owner", nil), "data", storage, granting(tenantsOnly))
@@ -82,13 +82,13 @@ func TestOriginIsLeftAlone(t *testing.T) {
 
 			w.must(w.Get(w.Context(), keyOf(o), o.PersistentVolumeClaim), "get the origin")
 			if !slices.Contains(o.Finalizers, names.Finalizer()) {
-				t.Fatalf("an origin with mirrors has no finalizer:\n%s", w.show(o.PersistentVolumeClaim))
+				w.Fatalf("an origin with mirrors has no finalizer:\n%s", w.show(o.PersistentVolumeClaim))
 			}
 			w.must(w.Delete(w.Context(), first), "delete a mirror")
 			w.isGone(volumes[0])
 			w.must(w.Get(w.Context(), keyOf(o), o.PersistentVolumeClaim), "get the origin")
 			if !slices.Contains(o.Finalizers, names.Finalizer()) {
-				t.Fatalf("an origin with one mirror left has no finalizer:\n%s", w.show(o.PersistentVolumeClaim))
+				w.Fatalf("an origin with one mirror left has no finalizer:\n%s", w.show(o.PersistentVolumeClaim))
 			}
 			w.must(w.Delete(w.Context(), second), "delete the other mirror")
 			w.isGone(volumes[1])
@@ -102,10 +102,10 @@ func TestOriginIsLeftAlone(t *testing.T) {
 
 			w.must(w.Get(w.Context(), keyOf(o.volume), o.volume), "get the origin's volume")
 			if diff := cmp.Diff(withoutServerFields(claimBefore), withoutServerFields(o.PersistentVolumeClaim)); diff != "" {
-				t.Errorf("the origin claim changed (-before +after):\n%s", diff)
+				w.Errorf("the origin claim changed (-before +after):\n%s", diff)
 			}
 			if diff := cmp.Diff(withoutServerFields(volumeBefore), withoutServerFields(o.volume)); diff != "" {
-				t.Errorf("the origin volume changed (-before +after):\n%s", diff)
+				w.Errorf("the origin volume changed (-before +after):\n%s", diff)
 			}
 		}
 	})
@@ -128,7 +128,7 @@ func withoutServerFields(object client.Object) client.Object {
 // TestOriginIsHeld sees the deletion of an origin held while mirrors exist, and
 // go through when the last is gone.
 func TestOriginIsHeld(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
 		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
 		claim := w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o)
 		volume := w.isBound(claim)
@@ -148,7 +148,7 @@ func TestOriginIsHeld(t *testing.T) {
 
 // TestFinalizerIsPutBack sees the finalizer that somebody took off return.
 func TestFinalizerIsPutBack(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
 		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
 		w.isBound(w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o))
 		w.merge(o.PersistentVolumeClaim, `{"metadata":{"finalizers":["kubernetes.io/pvc-protection"]}}`)
@@ -164,7 +164,7 @@ func TestFinalizerIsPutBack(t *testing.T) {
 
 // TestNamespacesCanBeDeleted sees a tenant's namespace go with its mirror.
 func TestNamespacesCanBeDeleted(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
 		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
 		tenant := w.namespace("tenant", map[string]string{"type": "tenant"})
 		volume := w.isBound(w.mirror(tenant, "m", o))
@@ -177,7 +177,7 @@ func TestNamespacesCanBeDeleted(t *testing.T) {
 
 // TestWaitForFirstConsumer sees a claim of such a class bound without any Pod.
 func TestWaitForFirstConsumer(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
 		class := w.class("wffc", func(c *storagev1.StorageClass) {
 			mode := storagev1.VolumeBindingWaitForFirstConsumer
 			c.VolumeBindingMode = &mode
@@ -190,13 +190,13 @@ func TestWaitForFirstConsumer(t *testing.T) {
 // TestSizes sees a claim of exactly the origin's size bound, and one above it
 // refused with both sizes in the message.
 func TestSizes(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
 		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
 		tenant := w.namespace("tenant", map[string]string{"type": "tenant"})
 		w.isBound(w.mirror(tenant, "equal", o, ofSize(gibibytes)))
 		said := w.isRefused(w.mirror(tenant, "larger", o, ofSize("11Gi")), mirror.TooLarge)
 		if !contains(said.Message, "11Gi") || !contains(said.Message, gibibytes) {
-			t.Errorf("both sizes are not in %q", said.Message)
+			w.Errorf("both sizes are not in %q", said.Message)
 		}
 	})
 }
@@ -204,19 +204,19 @@ func TestSizes(t *testing.T) {
 // TestReadOnlyMirror sees a mirror that asks only to read get a volume whose
 // mount is read-only by itself.
 func TestReadOnlyMirror(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
 		o := w.origin(w.namespace("owner", nil), "data", annotating(names.ReadOnlyGrant(), tenantsOnly))
 		tenant := w.namespace("tenant", map[string]string{"type": "tenant"})
 		volume := w.isBound(w.mirror(tenant, "m", o, withModes(corev1.ReadOnlyMany)))
 		if !slices.Contains(volume.Spec.MountOptions, "ro") {
-			t.Errorf("its mount options are %v", volume.Spec.MountOptions)
+			w.Errorf("its mount options are %v", volume.Spec.MountOptions)
 		}
 	})
 }
 
 // TestLongNames uses names as long as Kubernetes allows, everywhere.
 func TestLongNames(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
 		long := strings.Repeat("n", 253)
 		owner := w.namespace(strings.Repeat("o", 63-len(w.prefix)-1), nil)
 		tenant := w.namespace(strings.Repeat("t", 63-len(w.prefix)-1), map[string]string{"type": "tenant"})
@@ -235,7 +235,7 @@ func TestLongNames(t *testing.T) {
 // TestMirrorIsReadBack kills nothing, but leaves the controller a volume that it
 // made before: it goes on, and makes no second one.
 func TestOwnVolumeIsMet(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
 		o := w.origin(w.namespace("owner", nil), "data")
 		tenant := w.namespace("tenant", map[string]string{"type": "tenant"})
 		claim := w.mirror(tenant, "m", o)
@@ -254,13 +254,13 @@ func TestOwnVolumeIsMet(t *testing.T) {
 		w.must(w.Create(w.Context(), made), "create the volume that another leader made")
 		w.grantTo(o.PersistentVolumeClaim, tenantsOnly)
 		if got := w.isBound(claim); got.UID != made.UID {
-			t.Errorf("bound to another volume than the one that was there")
+			w.Errorf("bound to another volume than the one that was there")
 		}
 		var all corev1.PersistentVolumeList
 		w.must(w.List(w.Context(), &all), "list volumes")
 		for _, volume := range all.Items {
 			if ref := volume.Spec.ClaimRef; ref != nil && ref.UID == claim.UID && volume.Name != made.Name {
-				t.Errorf("a second volume %s was made", volume.Name)
+				w.Errorf("a second volume %s was made", volume.Name)
 			}
 		}
 	})

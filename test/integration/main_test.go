@@ -30,12 +30,12 @@ func TestMain(m *testing.M) {
 }
 
 // onEachGate runs a test on both planes.
-func onEachGate(t *testing.T, test func(t *testing.T, w *world)) {
+func onEachGate(t *testing.T, test func(w *world)) {
 	t.Parallel()
 	for _, shared := range []*sharedWorld{gateOn, gateOff} {
 		t.Run(shared.gate, func(t *testing.T) {
 			t.Parallel()
-			test(t, shared.world(t))
+			test(shared.world(t))
 		})
 	}
 }

@@ -195,7 +195,8 @@ func inBlockMode(c *corev1.PersistentVolumeClaim) {
 // TestEveryReason brings about every reason of the closed list on a real
 // control plane, and sees it in the condition and in an event.
 func TestEveryReason(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
+		t := w.T
 		for _, row := range reasonRows {
 			if row.onlyWithGate && !w.gateOn {
 				continue

@@ -86,7 +86,8 @@ var wakeups = []struct {
 // TestWakeups sees every kind of waiting claim refused first and bound as soon
 // as what it lacked is there, with the condition True.
 func TestWakeups(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
+		t := w.T
 		for _, tc := range wakeups {
 			t.Run(tc.name, func(t *testing.T) {
 				t.Parallel()
@@ -130,7 +131,8 @@ func TestOnlyServedNamespaces(t *testing.T) {
 
 // TestBrokenGrantIsToldToItsOwner sees the owner told, once for each change.
 func TestBrokenGrantIsToldToItsOwner(t *testing.T) {
-	onEachGate(t, func(t *testing.T, w *world) {
+	onEachGate(t, func(w *world) {
+		t := w.T
 		o := w.origin(w.namespace("owner", nil), "data", granting("!nobody"))
 		told := func(text string) {
 			t.Helper()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,7 +26,7 @@ type originReconciler struct {
 	write   writer
 	say     *teller
 	locks   *originLocks
-	told    toldOwners
+	told    told
 }
 
 // Reconcile brings one origin claim to its right state.
@@ -107,36 +106,4 @@ func (r *originReconciler) checkGrant(origin *corev1.PersistentVolumeClaim) {
 	if r.told.isNews(client.ObjectKeyFromObject(origin), said) {
 		r.say.brokenGrant(origin, said)
 	}
-}
-
-// toldOwners remembers what each owner was told of a broken grant, so that it
-// is told once for each change.
-type toldOwners struct {
-	mutex sync.Mutex
-	said  map[types.NamespacedName]string
-}
-
-// isNews reports whether a text is one that the owner was not told last, and
-// remembers it. Nothing to say is never news.
-func (t *toldOwners) isNews(origin types.NamespacedName, text string) bool {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	if text == "" {
-		delete(t.said, origin)
-		return false
-	}
-	if t.said[origin] == text {
-		return false
-	}
-	if t.said == nil {
-		t.said = map[types.NamespacedName]string{}
-	}
-	t.said[origin] = text
-	return true
-}
-
-func (t *toldOwners) forget(origin types.NamespacedName) {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	delete(t.said, origin)
 }

@@ -187,8 +187,8 @@ func TestUntilBinderWrote(t *testing.T) {
 	}
 }
 
-func TestToldOwners(t *testing.T) {
-	var told toldOwners
+func TestTold(t *testing.T) {
+	var told told
 	a, b := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
 	for _, step := range []struct {
 		origin types.NamespacedName

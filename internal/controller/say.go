@@ -77,6 +77,14 @@ func (t *teller) brokenGrant(origin *corev1.PersistentVolumeClaim, problem strin
 	t.recorder.Eventf(origin, nil, corev1.EventTypeWarning, "GrantBroken", "Share", "%s", cut(problem, longestNote))
 }
 
+// affinityDiffers tells administrators that a mirror volume cannot follow its
+// origin to other nodes.
+func (t *teller) affinityDiffers(volume, origin *corev1.PersistentVolume) {
+	t.recorder.Eventf(volume, origin, corev1.EventTypeWarning, "AffinityDiffers", "Mirror",
+		"the node affinity of origin volume %s has changed, and this cluster does not let a volume's be changed: "+
+			"delete the mirror claim and create it anew", origin.Name)
+}
+
 // condition writes the condition, unless it says so already, and reports
 // whether it is news.
 func (t *teller) condition(ctx context.Context, claim *corev1.PersistentVolumeClaim, decision mirror.Decision) (news bool, err error) {

@@ -85,7 +85,7 @@ func assemble(mgr ctrl.Manager, options Options, metrics *metrics) parts {
 		options: options,
 		wake:    waker{names: options.Names, cache: cached},
 		claim:   &claimReconciler{options: options, cache: cached, live: live, write: write, say: say, locks: locks, metrics: metrics},
-		volume:  &volumeReconciler{options: options, cache: cached, live: live, write: write, metrics: metrics},
+		volume:  &volumeReconciler{options: options, cache: cached, live: live, write: write, say: say, metrics: metrics},
 		origin:  &originReconciler{options: options, cache: cached, live: live, write: write, say: say, locks: locks},
 	}
 }
@@ -98,7 +98,7 @@ func (p parts) addClaim(mgr ctrl.Manager) error {
 		Watches(&corev1.PersistentVolume{}, on(p.wake.mirrorsOfVolume), when(volumeAsOriginChanged())).
 		WatchesMetadata(newNamespace(), on(p.wake.inNamespace), when(labelsChanged())).
 		Watches(&storagev1.StorageClass{}, on(p.wake.ofClass), when(classChanged())).
-		Watches(&storagev1.CSIDriver{}, on(p.wake.ofDriver), when(predicate.GenerationChangedPredicate{})).
+		Watches(&storagev1.CSIDriver{}, on(p.wake.ofDriver), when(driverChanged())).
 		WithOptions(p.queue()).
 		Complete(calm(p.claim))
 }
@@ -106,6 +106,7 @@ func (p parts) addClaim(mgr ctrl.Manager) error {
 func (p parts) addVolume(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("volume").
 		Watches(&corev1.PersistentVolume{}, on(p.wake.volume)).
+		Watches(&corev1.PersistentVolume{}, on(p.wake.volumesOfOrigin), when(affinityChanged())).
 		Watches(&corev1.PersistentVolumeClaim{}, on(p.wake.volumesOfClaim)).
 		WithOptions(p.queue()).
 		Complete(calm(p.volume))

@@ -5,8 +5,10 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -20,7 +22,9 @@ type volumeReconciler struct {
 	cache   reader
 	live    reader
 	write   writer
+	say     *teller
 	metrics *metrics
+	told    told
 }
 
 // Reconcile brings one mirror volume to its right state.
@@ -28,13 +32,17 @@ func (r *volumeReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	// 1. Gone, going, or not a mirror volume.
 	volume, err := r.cache.volume(ctx, request.Name)
 	if err != nil || volume == nil || volume.DeletionTimestamp != nil || !r.isMirror(volume) {
+		r.told.forget(request.NamespacedName)
 		return ctrl.Result{}, err
 	}
-	// 2. It serves its claim, as far as the cache knows. Repairs of what
-	// somebody edited, and growth, have their room here.
+	// 2. It serves its claim, as far as the cache knows: it follows its origin.
+	// Repairs of what somebody edited, and growth, have their room here.
 	why, err := r.leftover(ctx, r.cache, volume)
-	if err != nil || why == "" {
+	if err != nil {
 		return ctrl.Result{}, err
+	}
+	if why == "" {
+		return ctrl.Result{}, r.followAffinity(ctx, volume)
 	}
 	// 3. A leftover, if live reads say so too: its object goes.
 	return ctrl.Result{}, r.release(ctx, request.Name)
@@ -70,5 +78,26 @@ func (r *volumeReconciler) release(ctx context.Context, name string) error {
 	}
 	r.metrics.deleted.Inc()
 	log.FromContext(ctx).Info("deleted the volume's object; the data stays", "why", why)
+	return nil
+}
+
+// followAffinity lets a mirror volume be reachable from where its origin is,
+// as far as the API allows: an affinity can be set where there was none, and
+// changed only with the gate MutablePVNodeAffinity (kubernetes
+// pkg/apis/core/validation, ValidatePersistentVolumeUpdate).
+func (r *volumeReconciler) followAffinity(ctx context.Context, volume *corev1.PersistentVolume) error {
+	record := mirror.RecordOf(r.options.Names, volume)
+	origin, err := r.cache.volume(ctx, record.OriginVolume)
+	if err != nil || origin == nil || origin.UID != record.OriginVolumeUID ||
+		equality.Semantic.DeepEqual(origin.Spec.NodeAffinity, volume.Spec.NodeAffinity) {
+		return err
+	}
+	err = r.write.setNodeAffinity(ctx, volume, origin.Spec.NodeAffinity)
+	if !apierrors.IsInvalid(err) {
+		return client.IgnoreNotFound(err)
+	}
+	if r.told.isNews(client.ObjectKeyFromObject(volume), origin.Spec.NodeAffinity.String()) {
+		r.say.affinityDiffers(volume, origin)
+	}
 	return nil
 }

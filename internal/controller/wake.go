@@ -99,9 +99,24 @@ func (w waker) volume(_ context.Context, object client.Object) []reconcile.Reque
 
 // volumesOfClaim wakes the mirror volumes whose record names a claim.
 func (w waker) volumesOfClaim(ctx context.Context, object client.Object) []reconcile.Request {
-	volumes, err := volumesWhere(ctx, w.cache, volumesByClaim, client.ObjectKeyFromObject(object).String())
+	return w.volumes(ctx, volumesByClaim, client.ObjectKeyFromObject(object).String())
+}
+
+// volumesOfOrigin wakes the mirror volumes of the claim that a volume is bound
+// to.
+func (w waker) volumesOfOrigin(ctx context.Context, object client.Object) []reconcile.Request {
+	volume, _ := object.(*corev1.PersistentVolume)
+	ref := volume.Spec.ClaimRef
+	if ref == nil {
+		return nil
+	}
+	return w.volumes(ctx, volumesOf, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}.String())
+}
+
+func (w waker) volumes(ctx context.Context, field, value string) []reconcile.Request {
+	volumes, err := volumesWhere(ctx, w.cache, field, value)
 	if err != nil {
-		log.FromContext(ctx).Error(err, "list volumes from the cache", "index", volumesByClaim)
+		log.FromContext(ctx).Error(err, "list volumes from the cache", "index", field)
 	}
 	var woken []reconcile.Request
 	for i := range volumes {
@@ -179,6 +194,18 @@ func volumeAsOriginChanged() predicate.Predicate {
 	return changed(func(before, after *corev1.PersistentVolume) bool {
 		return !equality.Semantic.DeepEqual(before.Spec, after.Spec) || !maps.Equal(before.Annotations, after.Annotations) ||
 			(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil)
+	})
+}
+
+func affinityChanged() predicate.Predicate {
+	return changed(func(before, after *corev1.PersistentVolume) bool {
+		return !equality.Semantic.DeepEqual(before.Spec.NodeAffinity, after.Spec.NodeAffinity)
+	})
+}
+
+func driverChanged() predicate.Predicate {
+	return changed(func(before, after *storagev1.CSIDriver) bool {
+		return !equality.Semantic.DeepEqual(before.Spec.AttachRequired, after.Spec.AttachRequired)
 	})
 }
 

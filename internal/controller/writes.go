@@ -36,6 +36,20 @@ func (w writer) deleteVolume(ctx context.Context, volume *corev1.PersistentVolum
 	return w.client.Delete(ctx, volume, client.Preconditions{UID: &volume.UID, ResourceVersion: &volume.ResourceVersion})
 }
 
+// setNodeAffinity sets a mirror volume's node affinity; nil removes it. It fails
+// with a conflict if the volume has changed since it was read.
+func (w writer) setNodeAffinity(ctx context.Context, volume *corev1.PersistentVolume, affinity *corev1.VolumeNodeAffinity) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": volume.UID, "resourceVersion": volume.ResourceVersion},
+		"spec":     map[string]any{"nodeAffinity": affinity},
+	})
+	if err != nil {
+		return fmt.Errorf("encode the node affinity of volume %s: %w", volume.Name, err)
+	}
+	target := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volume.Name}}
+	return w.client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
+}
+
 // addFinalizer puts the finalizer on an origin claim, which must have been
 // read live: the write fails with a conflict if it has changed since.
 func (w writer) addFinalizer(ctx context.Context, origin *corev1.PersistentVolumeClaim) error {

@@ -12,9 +12,11 @@ import (
 // Record is what a mirror volume says about itself. The zero value is that of
 // a volume which is no mirror of this provisioner name.
 type Record struct {
-	Claim    types.NamespacedName
-	ClaimUID types.UID
-	Origin   types.NamespacedName
+	Claim           types.NamespacedName
+	ClaimUID        types.UID
+	Origin          types.NamespacedName
+	OriginVolume    string
+	OriginVolumeUID types.UID
 }
 
 // RecordOf reads a volume's record.
@@ -24,9 +26,11 @@ func RecordOf(names mooringapi.Names, volume *corev1.PersistentVolume) Record {
 		return Record{}
 	}
 	return Record{
-		Claim:    split(volume.Annotations[names.MirrorClaim()]),
-		ClaimUID: types.UID(uid),
-		Origin:   split(volume.Annotations[names.OriginClaim()]),
+		Claim:           split(volume.Annotations[names.MirrorClaim()]),
+		ClaimUID:        types.UID(uid),
+		Origin:          split(volume.Annotations[names.OriginClaim()]),
+		OriginVolume:    volume.Annotations[names.OriginVolume()],
+		OriginVolumeUID: types.UID(volume.Annotations[names.OriginVolumeUID()]),
 	}
 }
 

@@ -21,7 +21,8 @@ func made() (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume) {
 
 func TestRecordOf(t *testing.T) {
 	_, volume := made()
-	want := mirror.Record{Claim: key("tenant-1", "drive"), ClaimUID: askUID, Origin: key("drives", "mydrive")}
+	want := mirror.Record{Claim: key("tenant-1", "drive"), ClaimUID: askUID, Origin: key("drives", "mydrive"),
+		OriginVolume: "pvc-origin", OriginVolumeUID: "cccccccc-0000-4000-8000-000000000003"}
 	if got := mirror.RecordOf(names, volume); got != want || !got.IsMirror() {
 		t.Errorf("got %v, want %v", got, want)
 	}

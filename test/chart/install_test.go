@@ -74,7 +74,7 @@ var permissions = []permission{
 	{true, "create", "", "persistentvolumes", "", "", ""},
 	{true, "delete", "", "persistentvolumes", "", "", "pvc-1"},
 	{false, "update", "", "persistentvolumes", "", "", "pvc-1"},
-	{false, "patch", "", "persistentvolumes", "", "", "pvc-1"},
+	{true, "patch", "", "persistentvolumes", "", "", "pvc-1"},
 	{false, "deletecollection", "", "persistentvolumes", "", "", ""},
 	{false, "patch", "", "persistentvolumes", "status", "", "pvc-1"},
 	{true, "patch", "", "persistentvolumeclaims", "", "team-a", "data"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -272,4 +273,52 @@ func (w *world) absent(object client.Object) {
 	if err := w.Get(w.Context(), keyOf(object), object); !apierrors.IsNotFound(err) {
 		w.Errorf("%T %s exists (%v):\n%s", object, object.GetName(), err, w.show(object))
 	}
+}
+
+// TestNodeAffinity sees a mirror volume reachable from where its origin is: the
+// affinity is copied, followed where the API allows it, and told where not.
+func TestNodeAffinity(t *testing.T) {
+	onEachGate(t, func(w *world) {
+		tenant := w.namespace("tenant", map[string]string{"type": "tenant"})
+		owner := w.namespace("owner", nil)
+
+		there := w.originOf(owner, "there", func(v *corev1.PersistentVolume) {
+			nfsCSI(v)
+			v.Spec.NodeAffinity = inZone("a")
+		}, granting(tenantsOnly))
+		if diff := cmp.Diff(inZone("a"), w.isBound(w.mirror(tenant, "copied", there)).Spec.NodeAffinity); diff != "" {
+			w.Errorf("copied (-want +got):\n%s", diff)
+		}
+
+		later := w.origin(owner, "later", granting(tenantsOnly))
+		volume := w.isBound(w.mirror(tenant, "followed", later))
+		w.merge(later.volume, `{"spec":{"nodeAffinity":`+zoneJSON("a")+`}}`)
+		w.until("the mirror volume follows", func(ctx context.Context) string {
+			w.must(w.Get(ctx, keyOf(volume), volume), "get the mirror volume")
+			return cmp.Diff(inZone("a"), volume.Spec.NodeAffinity)
+		}, volume)
+
+		astray := w.origin(owner, "astray", granting(tenantsOnly))
+		volume = w.isBound(w.mirror(tenant, "astray", astray))
+		w.merge(volume, `{"spec":{"nodeAffinity":`+zoneJSON("b")+`}}`) // by hand; it cannot be changed any more
+		w.merge(astray.volume, `{"spec":{"nodeAffinity":`+zoneJSON("a")+`}}`)
+		w.until("an event says that it cannot follow", func(ctx context.Context) string {
+			var events eventsv1.EventList
+			w.must(w.List(ctx, &events, client.InNamespace(metav1.NamespaceDefault)), "list events")
+			said := slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool {
+				return e.Regarding.Name == volume.Name && e.Reason == "AffinityDiffers"
+			})
+			return unless(said, "there is none")
+		}, volume, astray.volume)
+	})
+}
+
+func inZone(zone string) *corev1.VolumeNodeAffinity {
+	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{zone}}},
+	}}}}
+}
+
+func zoneJSON(zone string) string {
+	return fmt.Sprintf(`{"required":{"nodeSelectorTerms":[{"matchExpressions":[{"key":%q,"operator":"In","values":[%q]}]}]}}`, corev1.LabelTopologyZone, zone)
 }

@@ -32,8 +32,12 @@ func (d Difference) String() string {
 }
 
 // shown prints a value, unless it is of a field in which careless people keep
-// secrets.
+// secrets. Of an object, such as a whole source, only the names of its fields
+// are shown: any of them could be such a field.
 func (d Difference) shown(value any) string {
+	if object, isObject := value.(map[string]any); isObject {
+		return "an object with the fields " + strings.Join(slices.Sorted(maps.Keys(object)), ", ")
+	}
 	data, err := json.Marshal(value)
 	if err != nil {
 		return "(cannot be shown)"
@@ -80,18 +84,28 @@ var serverMetadata = []string{
 	"deletionTimestamp", "deletionGracePeriodSeconds",
 }
 
-// normaliseLive returns the part of a live volume that a manifest can say, and
-// the binder's own fields removed: claimRef.uid and resourceVersion are judged
-// with the claim at hand, never by comparison.
-func normaliseLive(live map[string]any) map[string]any {
+// normaliseLive returns the part of a live volume that a manifest can say. Of a
+// volume that has lived, what the binder and the attacher write is removed as
+// well: claimRef.uid and resourceVersion are judged with the claim at hand,
+// never by comparison. In what a create returns nobody but admission can have
+// written them, and they bind the volume to a claim that was not reviewed.
+func normaliseLive(live map[string]any, s strictness) map[string]any {
 	object := copyObject(live)
 	delete(object, "status")
 	metadata := child(object, "metadata")
 	for _, name := range serverMetadata {
 		delete(metadata, name)
 	}
-	driver, _ := child(child(object, "spec"), "csi")["driver"].(string)
-	normaliseFinalizers(metadata, driver)
+	spec, expected := child(object, "spec"), []string{protection}
+	if driver, isCSI := child(spec, "csi")["driver"].(string); isCSI && s == evolved {
+		expected = append(expected, "external-attacher/"+strings.ReplaceAll(driver, ".", "-"))
+	}
+	if s == evolved {
+		ref := child(spec, "claimRef")
+		delete(ref, "uid")
+		delete(ref, "resourceVersion")
+	}
+	normaliseFinalizers(metadata, expected)
 	normaliseSpec(object)
 	return object
 }
@@ -100,16 +114,18 @@ func normaliseLive(live map[string]any) map[string]any {
 // (plugin/pkg/admission/storage/storageobjectinuseprotection).
 const protection = "kubernetes.io/pv-protection"
 
-// normaliseFinalizers removes the finalizers that every volume may have:
-// Kubernetes' protection, and the attacher's of its own driver
+// normaliseFinalizers removes the finalizers that are expected: Kubernetes'
+// protection, and, once a volume has lived, the attacher's of its own driver
 // (external-attacher, pkg/controller/util.go GetFinalizerName).
-func normaliseFinalizers(metadata map[string]any, driver string) {
+func normaliseFinalizers(metadata map[string]any, expected []string) {
 	finalizers, isList := metadata["finalizers"].([]any)
 	if !isList {
 		return
 	}
-	attacher := "external-attacher/" + strings.ReplaceAll(driver, ".", "-")
-	others := slices.DeleteFunc(finalizers, func(f any) bool { return f == protection || driver != "" && f == attacher })
+	others := slices.DeleteFunc(finalizers, func(f any) bool {
+		name, isText := f.(string)
+		return isText && slices.Contains(expected, name)
+	})
 	if len(others) == 0 {
 		delete(metadata, "finalizers")
 		return
@@ -118,18 +134,15 @@ func normaliseFinalizers(metadata map[string]any, driver string) {
 }
 
 // normaliseSpec removes the explicit "" of a class, which the server does not
-// store, and what the binder writes: when it binds a pre-bound volume it
-// replaces the whole reference by one with apiVersion, uid and resourceVersion
+// store, and the apiVersion of the claim, which says nothing: when the binder
+// binds a pre-bound volume it replaces the whole reference by one that has it
 // (component-helpers, storage/volume, GetBindVolumeToClaim).
 func normaliseSpec(object map[string]any) {
 	spec := child(object, "spec")
 	if spec["storageClassName"] == "" {
 		delete(spec, "storageClassName")
 	}
-	ref := child(spec, "claimRef")
-	delete(ref, "uid")
-	delete(ref, "resourceVersion")
-	if ref["apiVersion"] == "v1" {
+	if ref := child(spec, "claimRef"); ref["apiVersion"] == "v1" {
 		delete(ref, "apiVersion")
 	}
 }
@@ -137,7 +150,7 @@ func normaliseSpec(object map[string]any) {
 // compare returns every difference between a manifest and a volume, and, for a
 // volume that has lived, the labels and annotations of other tools.
 func compare(m Manifest, live map[string]any, s strictness) (differences []Difference, others []string) {
-	want, got := copyObject(m.Object), normaliseLive(live)
+	want, got := copyObject(m.Object), normaliseLive(live, s)
 	normaliseSpec(want)
 	for _, d := range diff("", want, got) {
 		if s == evolved && d.IsExtra() && isOthers(d.Field) {

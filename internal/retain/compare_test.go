@@ -12,7 +12,7 @@ func TestCompareExactly(t *testing.T) {
 	m := parsed(t, nfsManifest())
 	for path, value := range map[string]any{
 		"metadata/labels/added": "x", "metadata/annotations/added": "x", "spec/mountOptions": []any{"ro"}, "metadata/labels/owner": "x",
-		"metadata/finalizers": []any{"x"},
+		"metadata/finalizers": []any{"x"}, "spec/claimRef/uid": "u", "spec/claimRef/resourceVersion": "1",
 	} {
 		live := set(stored(t, nfsManifest()), path, value)
 		if differences, _ := compare(m, live, exactly); len(differences) != 1 {
@@ -21,6 +21,23 @@ func TestCompareExactly(t *testing.T) {
 	}
 	if differences, others := compare(m, stored(t, nfsManifest()), exactly); len(differences)+len(others) > 0 {
 		t.Errorf("got %v", differences)
+	}
+	o := csiManifest("d", nil)
+	live := set(stored(t, o), "metadata/finalizers", []any{protection, "external-attacher/d"})
+	if differences, _ := compare(parsed(t, o), live, exactly); len(differences) != 1 {
+		t.Errorf("nobody attaches a volume that was not made yet: got %v", differences)
+	}
+}
+
+// Admission that binds a dry run to a claim is seen, and changes the digest; the
+// binder's own writes change nothing in the record of a live volume.
+func TestDigestsOfABinding(t *testing.T) {
+	plain, bound := stored(t, nfsManifest()), set(stored(t, nfsManifest()), "spec/claimRef/uid", "u")
+	if dryRunDigest(plain) == dryRunDigest(bound) {
+		t.Error("a dry run that binds the volume has the digest of one that does not")
+	}
+	if liveDigest(plain) != liveDigest(bound) {
+		t.Error("a binding changed the digest of a live volume")
 	}
 }
 
@@ -52,6 +69,11 @@ func TestDifferencesShowNoSecrets(t *testing.T) {
 		if text := describe(differences); len(differences) == 0 || strings.Contains(text, secret) {
 			t.Errorf("%s: %s", path, text)
 		}
+	}
+	// A source that the manifest has not at all is one difference.
+	differences, _ := compare(parsed(t, nfsManifest()), set(stored(t, o), "spec/csi/volumeAttributes/password", secret), exactly)
+	if text := describe(differences); strings.Contains(text, secret) || !strings.Contains(text, "spec.csi: is an object with the fields driver,") {
+		t.Errorf("got %s", text)
 	}
 	shown, _ := compare(m, set(stored(t, o), "spec/storageClassName", "other"), exactly)
 	if !strings.Contains(describe(shown), `is "other"; the manifest says "retained"`) {

@@ -43,7 +43,7 @@ func Export(ctx context.Context, c Reader, name string) (Exported, error) {
 
 func exportLive(live map[string]any) (Exported, error) {
 	var e Exported
-	object := normaliseLive(live)
+	object := normaliseLive(live, evolved)
 	e.stripMetadata(child(object, "metadata"))
 	spec := child(object, "spec")
 	if _, written := spec["storageClassName"]; !written {

@@ -203,7 +203,7 @@ func (r *run) dryRun(ctx context.Context, m Manifest, planned *receipt.Planned) 
 	case err != nil:
 		return nil, refusef(ReadFailed, "dry run of volume %s: %w", m.Name(), err)
 	}
-	planned.DryRunDigest = liveDigest(result)
+	planned.DryRunDigest = dryRunDigest(result)
 	if differences, _ := compare(m, result, exactly); len(differences) > 0 {
 		return refusef(DryRunChanged, "the server would not store volume %s as the manifest says:\n%s", m.Name(), describe(differences)), nil
 	}

@@ -44,4 +44,8 @@ func liveRecord(live map[string]any) *receipt.Live {
 
 // liveDigest is the digest of what a manifest can say of a live volume: the
 // same before and after it is bound.
-func liveDigest(live map[string]any) string { return receipt.Digest(normaliseLive(live)) }
+func liveDigest(live map[string]any) string { return receipt.Digest(normaliseLive(live, evolved)) }
+
+// dryRunDigest is the digest of all that a dry run returned, without what the
+// server makes anew each time.
+func dryRunDigest(result map[string]any) string { return receipt.Digest(normaliseLive(result, exactly)) }

@@ -155,17 +155,25 @@ func (c *Client) May(ctx context.Context, right Right) (bool, error) {
 		},
 	}}
 	review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SelfSubjectAccessReview"
-	var answer authorizationv1.SelfSubjectAccessReview
+	// A no must be said: a field that is not there is not false.
+	var answer struct {
+		Kind   string
+		Status struct {
+			Allowed         *bool
+			EvaluationError string
+		}
+	}
 	if err := c.post(ctx, reviewsPath+"selfsubjectaccessreviews", nil, review, &answer); err != nil {
 		return false, err
 	}
-	if answer.Kind != "SelfSubjectAccessReview" {
+	allowed := answer.Status.Allowed
+	if answer.Kind != review.Kind || allowed == nil {
 		return false, fmt.Errorf("may I %s: the answer is another object", right)
 	}
-	if answer.Status.EvaluationError != "" && !answer.Status.Allowed {
+	if answer.Status.EvaluationError != "" && !*allowed {
 		return false, fmt.Errorf("may I %s: the server could not decide: %s", right, answer.Status.EvaluationError)
 	}
-	return answer.Status.Allowed, nil
+	return *allowed, nil
 }
 
 // noNamespace is the namespace in whose name the rules are asked for: rights
@@ -182,14 +190,16 @@ func (c *Client) Rules(ctx context.Context) ([]Right, bool, error) {
 	if err := c.post(ctx, reviewsPath+"selfsubjectrulesreviews", nil, review, &answer); err != nil {
 		return nil, false, err
 	}
-	if answer.Kind != "SelfSubjectRulesReview" {
+	// An identity that may ask has rules; without any the list is not whole.
+	whole := !answer.Status.Incomplete && answer.Status.EvaluationError == "" && len(answer.Status.ResourceRules) > 0
+	if answer.Kind != review.Kind {
 		return nil, false, errors.New("SelfSubjectRulesReview: the answer is another object")
 	}
 	var rights []Right
 	for _, rule := range answer.Status.ResourceRules {
 		rights = append(rights, rightsOf(rule)...)
 	}
-	return rights, !answer.Status.Incomplete && answer.Status.EvaluationError == "", nil
+	return rights, whole, nil
 }
 
 // DryRunCreate implements Creator.

@@ -135,7 +135,8 @@ type Planned struct {
 	Claim  Claim  `json:"claim"`
 	// Backends are the places that the volume reaches, as they were compared.
 	Backends []string `json:"backends"`
-	// AllowedOverlaps are volumes on a nested path that the caller named.
+	// AllowedOverlaps are volumes on a nested path that the caller named, each
+	// with its place: another place is another situation.
 	AllowedOverlaps []string `json:"allowedOverlaps,omitempty"`
 	// Mirrors are Mooring's mirror volumes of this very volume.
 	Mirrors []string `json:"mirrors,omitempty"`

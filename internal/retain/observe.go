@@ -64,9 +64,9 @@ func observeNeighbours(ctx context.Context, c Reader) ([]Neighbour, error) {
 	return neighbours, nil
 }
 
-// observe reads the facts of one manifest. The claim is read after the volume:
-// the binder writes the volume first, so that a binding in between is seen
-// whole or not at all.
+// observe reads the facts of one manifest. A binding that is written between the
+// two reads is seen by half: the volume says nothing of it and the claim does,
+// which is refused as unproven.
 func observe(ctx context.Context, c Reader, m Manifest, all []Neighbour) (Facts, error) {
 	live, err := c.Volume(ctx, m.Name())
 	if err != nil {

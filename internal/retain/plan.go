@@ -71,8 +71,8 @@ type Plan struct {
 	Message string
 	// LiveUID is the live volume's UID, if there is a volume.
 	LiveUID types.UID
-	// Mirrors and AllowedOverlaps are the neighbours on the same or a nested
-	// place that were accepted, by their record or by name.
+	// Mirrors are the names of the mirrors of the live volume; AllowedOverlaps
+	// are the volumes on a nested path that the caller named, each with its place.
 	Mirrors, AllowedOverlaps []string
 	// OtherMetadata lists labels and annotations of other tools on the live volume.
 	OtherMetadata []string
@@ -204,7 +204,7 @@ func checkNeighbour(m Manifest, n Neighbour, allowed []string, p *Plan) *Error {
 	case relation == same:
 		return refusef(BackendShared, "%s: volume %s reaches the same place", mine, n.Name)
 	case slices.Contains(allowed, n.Name):
-		p.AllowedOverlaps = append(p.AllowedOverlaps, n.Name)
+		p.AllowedOverlaps = append(p.AllowedOverlaps, n.Name+" at "+theirs.String())
 		return nil
 	}
 	return refusef(BackendNested, "%s: volume %s reaches %s; if both are meant, pass --allow-overlap pv/%s", mine, n.Name, theirs, n.Name)

@@ -263,7 +263,7 @@ func TestPlanListsWhatItAccepted(t *testing.T) {
 	s.neighbour(set(nfsManifest(), "spec/nfs/path", "/export/v/x"))
 	s.facts.AllowOverlap = []string{"other"}
 	plan := Decide(parsed(t, nfsManifest()), s.facts)
-	if plan.Action != Keep || !slices.Equal(plan.Mirrors, []string{"pvc-m"}) || !slices.Equal(plan.AllowedOverlaps, []string{"other"}) ||
+	if plan.Action != Keep || !slices.Equal(plan.Mirrors, []string{"pvc-m"}) || !slices.Equal(plan.AllowedOverlaps, []string{"other at nfs://nas.example.com/export/v/x"}) ||
 		!slices.Equal(plan.OtherMetadata, []string{"annotation other", "label tool"}) || plan.LiveUID != "uid-v" {
 		t.Fatalf("got %+v", plan)
 	}

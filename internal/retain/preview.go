@@ -3,7 +3,9 @@ package retain
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,12 +132,25 @@ func (r *run) planVolumes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	neighbours = append(neighbours, r.planned(neighbours)...)
 	for i := range r.manifests {
 		if err := r.planVolume(ctx, i, neighbours); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// planned returns the run's own volumes that are not there yet: to each other
+// they are neighbours, before the first of them is made as well as after.
+func (r *run) planned(live []Neighbour) []Neighbour {
+	var missing []Neighbour
+	for _, m := range r.manifests {
+		if !slices.ContainsFunc(live, func(n Neighbour) bool { return n.Name == m.Name() }) {
+			missing = append(missing, NeighbourOf(m.Volume))
+		}
+	}
+	return missing
 }
 
 // planVolume fills in the plan of one volume. A refusal is part of it; an error
@@ -196,12 +211,10 @@ func (r *run) dryRun(ctx context.Context, m Manifest, planned *receipt.Planned) 
 		return refusef(DryRunRefused, "the server's dry run of volume %s was refused: %w", m.Name(), err), nil
 	case apierrors.IsAlreadyExists(err):
 		return refusef(AlreadyExists, "volume %s was created by somebody else while it was planned", m.Name()), nil
-	case code == http.StatusUnauthorized:
-		return nil, readError(err, Right{Verb: "create", Resource: volumes})
-	case code >= 400 && code < 500 && code != http.StatusTooManyRequests && code != http.StatusRequestTimeout:
+	case code >= 400 && code != http.StatusUnauthorized && code < 500 && code != http.StatusTooManyRequests && code != http.StatusRequestTimeout:
 		return refusef(DryRunRefused, "the server's dry run of volume %s was refused: %w", m.Name(), err), nil
 	case err != nil:
-		return nil, refusef(ReadFailed, "dry run of volume %s: %w", m.Name(), err)
+		return nil, readError(fmt.Errorf("dry run of volume %s: %w", m.Name(), err), Right{Verb: "create", Resource: volumes})
 	}
 	planned.DryRunDigest = dryRunDigest(result)
 	if differences, _ := compare(m, result, exactly); len(differences) > 0 {

@@ -48,4 +48,6 @@ func liveDigest(live map[string]any) string { return receipt.Digest(normaliseLiv
 
 // dryRunDigest is the digest of all that a dry run returned, without what the
 // server makes anew each time.
-func dryRunDigest(result map[string]any) string { return receipt.Digest(normaliseLive(result, exactly)) }
+func dryRunDigest(result map[string]any) string {
+	return receipt.Digest(normaliseLive(result, exactly))
+}

@@ -114,9 +114,14 @@ func child(object map[string]any, name string) map[string]any {
 	return map[string]any{}
 }
 
+// problemsOf tells every problem, with the value that has it unless that looks
+// like a secret.
 func problemsOf(errs field.ErrorList) strictyaml.Problems {
 	problems := make(strictyaml.Problems, len(errs))
 	for i, err := range errs {
+		if looksSecret(fmt.Sprint(err.BadValue)) {
+			err.BadValue = field.OmitValueType{}
+		}
 		problems[i] = strictyaml.Problem{Field: err.Field, Detail: err.ErrorBody()}
 	}
 	return problems

@@ -110,8 +110,11 @@ func checkAttributes(at *field.Path, all map[string]string) field.ErrorList {
 }
 
 // secretWord finds options and attributes that hold a secret, such as
-// password=x or AccountKey=x. Names that only lead to a Secret are no secrets.
-var secretWord = regexp.MustCompile(`(?i)(^|[^a-z])(pass|passwd|password|passphrase|token|secret|accesskey|secretkey|userkey|adminkey|[a-z]*accountkey|api-?key)\s*=|-----BEGIN`)
+// password=x, smbPassword=x or AccountKey=x, and addresses that do, such as
+// redis://user:x@host. Names that only lead to a Secret are no secrets.
+var secretWord = regexp.MustCompile(`(?i)(^|[^a-z])(pass|secret|accesskey|secretkey|userkey|adminkey|api-?key` +
+	`|[a-z]*(accountkey|passwd|password|passphrase|token|clientsecret))\s*=` +
+	`|(^|//)[^/\s:@]*:[^/\s@]+@|-----BEGIN`)
 
 func looksSecret(text string) bool { return secretWord.MatchString(text) }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -81,10 +82,17 @@ func checkCapacity(path *field.Path, capacity corev1.ResourceList) field.ErrorLi
 	switch {
 	case !given || len(capacity) != 1:
 		return field.ErrorList{field.Required(path.Child("storage"), "expected this entry and no other, such as storage: 10Gi")}
-	case storage.Sign() <= 0 || storage.MilliValue()%1000 != 0:
+	case storage.Sign() <= 0 || !isWhole(storage):
 		return field.ErrorList{field.Invalid(path.Child("storage"), storage.String(), "expected a whole number of bytes above 0, such as 10Gi")}
 	}
 	return nil
+}
+
+// isWhole says whether a quantity is a whole number. MilliValue would overflow
+// above 8 PiB.
+func isWhole(q resource.Quantity) bool {
+	rounded := q.DeepCopy()
+	return rounded.RoundUp(0)
 }
 
 var knownModes = []corev1.PersistentVolumeAccessMode{
@@ -127,10 +135,10 @@ func checkMountOptions(path *field.Path, options []string) field.ErrorList {
 	var errs field.ErrorList
 	for i, option := range options {
 		switch {
-		case option == "" || strings.ContainsFunc(option, notPrintable):
-			errs = append(errs, field.Invalid(path.Index(i), option, "expected one mount option without white space, such as nfsvers=4.1"))
 		case looksSecret(option):
 			errs = append(errs, field.Forbidden(path.Index(i), "looks like a password; receipts and everybody who reads volumes would show it: use a Secret"))
+		case option == "" || strings.ContainsFunc(option, notPrintable):
+			errs = append(errs, field.Invalid(path.Index(i), option, "expected one mount option without white space, such as nfsvers=4.1"))
 		}
 	}
 	return errs

@@ -73,6 +73,8 @@ func TestParseManifest(t *testing.T) {
 		{"capacity zero", "spec/capacity/storage", "0", "spec.capacity.storage", "above 0"},
 		{"capacity negative", "spec/capacity/storage", "-1Gi", "spec.capacity.storage", "above 0"},
 		{"capacity in parts of bytes", "spec/capacity/storage", "100m", "spec.capacity.storage", "whole number"},
+		{"capacity of petabytes", "spec/capacity/storage", "10Pi", "", ""},
+		{"capacity in parts, large", "spec/capacity/storage", "10000000000000000500m", "spec.capacity.storage", "whole number"},
 		{"capacity of another thing", "spec/capacity/cpu", "1", "spec.capacity.storage", "no other"},
 		{"capacity no quantity", "spec/capacity/storage", "ten", "", "a quantity looks like"},
 		{"no modes", "spec/accessModes", nil, "spec.accessModes", "at least one"},
@@ -160,6 +162,9 @@ func TestParseManifestCSI(t *testing.T) {
 		{"attributes class", "spec/volumeAttributesClassName", other, "gold", "", ""},
 		{"secret in an attribute", "spec/csi/volumeAttributes", other, object{"accountKey": "x"}, attributes + "[accountKey]", "looks like a secret"},
 		{"secret in a value", "spec/csi/volumeAttributes", other, object{"opts": "a,password=x"}, attributes + "[opts]", "looks like a secret"},
+		{"password of somebody", "spec/csi/volumeAttributes", other, object{"smbPassword": "x"}, attributes + "[smbPassword]", "looks like a secret"},
+		{"password in an address", "spec/csi/volumeAttributes", other, object{"metaurl": "redis://:x@host/1"}, attributes + "[metaurl]", "looks like a secret"},
+		{"address without a password", "spec/csi/volumeAttributes", other, object{"url": "https://host:1/a@b"}, "", ""},
 		{"name of a Secret", "spec/csi/volumeAttributes", other, object{"secretName": "x", "secretNamespace": "y"}, "", ""},
 		{"name twice", "spec/csi/volumeAttributes", other, object{"a": "x", "A": "x"}, attributes + "[a]", "different case"},
 		{"half a reference", "spec/csi/nodePublishSecretRef", other, object{"name": "x"}, "spec.csi.nodePublishSecretRef", "name and namespace"},
@@ -189,6 +194,24 @@ func TestParseManifestCSI(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			requireProblem(t, set(tc.base(), tc.path, tc.value), tc.wantField, tc.wantDetail)
 		})
+	}
+}
+
+// Problems show the value that has them, unless it could be a secret.
+func TestProblemsShowNoSecrets(t *testing.T) {
+	smb := csiManifest(driverSMB, object{"source": "//me:hunter2@nas/share"})
+	for _, o := range []object{
+		set(nfsManifest(), "spec/mountOptions", []any{"username=me, password=hunter2"}),
+		set(nfsManifest(), "spec/nfs/path", "password=hunter2"),
+		set(nfsManifest(), "spec/nfs/server", "//me:hunter2@nas"),
+		smb,
+	} {
+		if _, problems := ParseManifest(yamlOf(t, o)); len(problems) == 0 || strings.Contains(problems.Error(), "hunter2") {
+			t.Errorf("got %v", problems)
+		}
+	}
+	if _, problems := ParseManifest(yamlOf(t, set(nfsManifest(), "spec/nfs/path", "export"))); !strings.Contains(problems.Error(), `"export"`) {
+		t.Errorf("got %v", problems)
 	}
 }
 

@@ -66,7 +66,8 @@ func locations(spec *corev1.PersistentVolumeSpec) []Location {
 	if spec.CSI == nil {
 		return nil
 	}
-	found := []Location{{System: "csi://" + spec.CSI.Driver, Path: spec.CSI.VolumeHandle, Opaque: true}}
+	// The API also accepts drivers' names in capitals.
+	found := []Location{{System: "csi://" + strings.ToLower(spec.CSI.Driver), Path: spec.CSI.VolumeHandle, Opaque: true}}
 	if place, known := csiPlace(spec.CSI); known {
 		found = append(found, place)
 	}
@@ -102,7 +103,7 @@ const (
 // csiPlace returns the place that the attributes of a known driver name.
 func csiPlace(csi *corev1.CSIPersistentVolumeSource) (Location, bool) {
 	get := attributes(csi.VolumeAttributes)
-	switch csi.Driver {
+	switch strings.ToLower(csi.Driver) {
 	case driverNFS:
 		// csi-driver-nfs, pkg/nfs/nodeserver.go NodePublishVolume: server:share,
 		// and below it subdir with the claim's and volume's names filled in.
@@ -116,12 +117,13 @@ func csiPlace(csi *corev1.CSIPersistentVolumeSource) (Location, bool) {
 		}
 		return nfsLocation(get("server"), get("share")), true
 	case driverSMB:
-		// SMB servers ignore the case of shares and, as a rule, of paths.
+		// csi-driver-smb, pkg/smb/nodeserver.go NodeStageVolume, fills in names
+		// as well. SMB servers ignore the case of shares and, as a rule, of paths.
 		server, share, _ := strings.Cut(strings.TrimLeft(strings.ReplaceAll(get("source"), `\`, "/"), "/"), "/")
 		if server == "" {
 			return Location{}, false
 		}
-		return Location{System: "smb://" + normalHost(server), Path: strings.ToLower(cleanPath(share, get("subdir")))}, true
+		return Location{System: "smb://" + normalHost(server), Path: strings.ToLower(cleanPath(share, fillNames(get("subdir"), get)))}, true
 	case driverCephFS:
 		if get("rootpath") == "" {
 			return Location{}, false // made by the provisioner: known by its handle
@@ -141,10 +143,14 @@ func attributes(all map[string]string) func(name string) string {
 	return func(name string) string { return lower[name] }
 }
 
+// fillNames fills in the names that a volume has; the drivers leave a template
+// whose name they do not know as it is.
 func fillNames(subdir string, get func(string) string) string {
-	return strings.NewReplacer(
-		"${pvc.metadata.name}", get("csi.storage.k8s.io/pvc/name"),
-		"${pvc.metadata.namespace}", get("csi.storage.k8s.io/pvc/namespace"),
-		"${pv.metadata.name}", get("csi.storage.k8s.io/pv/name"),
-	).Replace(subdir)
+	var pairs []string
+	for _, name := range []string{"pvc/name", "pvc/namespace", "pv/name"} {
+		if value := get("csi.storage.k8s.io/" + name); value != "" {
+			pairs = append(pairs, "${"+strings.Replace(name, "/", ".metadata.", 1)+"}", value)
+		}
+	}
+	return strings.NewReplacer(pairs...).Replace(subdir)
 }

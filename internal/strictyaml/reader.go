@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -62,9 +63,39 @@ func (r *reader) object(node *yaml.Node, field string, depth int) any {
 
 func join(field, key string) string {
 	if field == "" {
+		return shownName(key)
+	}
+	return field + "." + shownName(key)
+}
+
+// notShown stands for a name that can be something else than a field's:
+// {token:x} is an object with the field "token:x".
+const notShown = "(a name that is not shown)"
+
+var fieldName = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,100}$`)
+
+// shownName returns a name for a problem's path if it looks like that of a
+// field, label or annotation.
+func shownName(key string) string {
+	if fieldName.MatchString(key) {
 		return key
 	}
-	return field + "." + key
+	return notShown
+}
+
+var fieldPath = regexp.MustCompile(`^[A-Za-z0-9._/\[\]-]*`)
+
+// shownPath returns a path of known fields with an unknown one at its end, which
+// is left out if it does not look like one.
+func shownPath(path string) string {
+	known := fieldPath.FindString(path)
+	switch {
+	case len(path) > 120: // of which nobody knows where the name begins
+		return notShown
+	case known == path:
+		return path
+	}
+	return known[:strings.LastIndex(known, ".")+1] + notShown
 }
 
 var (

@@ -122,7 +122,7 @@ func decodeJSON(value any, into any) Problems {
 func unknownField(err error) Problem {
 	var named kjson.FieldError
 	if errors.As(err, &named) {
-		return Problem{named.FieldPath(), "no field of this name exists; correct the spelling (capitals count) or leave it out"}
+		return Problem{shownPath(named.FieldPath()), "no field of this name exists; correct the spelling (capitals count) or leave it out"}
 	}
 	return Problem{Detail: "a field that does not exist; correct its spelling or leave it out"}
 }

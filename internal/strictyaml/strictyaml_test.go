@@ -104,6 +104,25 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// Without the blank after its colon a value is a part of the field's name.
+func TestNamesThatHoldValues(t *testing.T) {
+	const secret = "s3cr3t"
+	for _, text := range []string{
+		"{token:" + secret + "}", "{map: {a:" + secret + "}}", "'token:" + secret + "': x", "a.b:" + secret + ".c: x", "token " + secret + ": x",
+		strings.Repeat("x", 120) + secret + ": x", "{token:" + secret + "}: x", "? [" + secret + "]\n: x", "'a=" + secret + "': on", "'a=" + secret + "': 1\n'a=" + secret + "': 2",
+	} {
+		var s sample
+		problems := strictyaml.Decode([]byte(text), 10_000, &s)
+		if len(problems) == 0 || strings.Contains(problems.Error(), secret) {
+			t.Errorf("%s: got %v", text, problems)
+		}
+	}
+	var s struct{ User sample }
+	if problems := strictyaml.Decode([]byte("User: {'tokn:x': y}"), 1000, &s); len(problems) != 1 || problems[0].Field != "User.(a name that is not shown)" {
+		t.Errorf("got %v", problems)
+	}
+}
+
 // What is accepted must mean the same to the YAML reader that Kubernetes' own
 // tools use.
 func FuzzSameMeaningAsKubernetes(f *testing.F) {

@@ -84,6 +84,7 @@ func TestVerify(t *testing.T) {
 		{"created, another tool's label", receipt.Created, nil, func(t *testing.T) *cluster { return there(t, "metadata/labels/tool", "x") }, "", "label tool"},
 		{"created, bound to another", receipt.Created, nil, func(t *testing.T) *cluster { c := bound(t); c.claim.UID = "x"; return c }, Drift, "spec.claimRef"},
 		{"bound then, to another now", receipt.Created, func(r *receipt.Receipt) { r.Volumes[0].Live.ClaimUID = "earlier" }, bound, Drift, "spec.claimRef.uid: is uid-c; the receipt says earlier"},
+		{"bound then, free now", receipt.Created, func(r *receipt.Receipt) { r.Volumes[0].Live.ClaimUID = "earlier" }, func(t *testing.T) *cluster { return there(t) }, Drift, "spec.claimRef.uid: is missing; the receipt says earlier"},
 		{"unchanged, gone", receipt.Unchanged, nil, gone, Drift, "is gone"},
 		{"needs review, there", receipt.NeedsReview, nil, func(t *testing.T) *cluster { return there(t) }, "", "is there"},
 		{"intended, there", receipt.Intended, nil, func(t *testing.T) *cluster { return there(t) }, OutcomeUnknown, "is there, Available"},

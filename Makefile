@@ -55,10 +55,10 @@ image: ## Build the controller's image: IMAGE=<registry>/<repository>:<tag>, ARC
 ##@ Test
 
 .PHONY: test
-test: test-unit test-fuzz test-integration ## Run all tests: units, fuzz targets briefly, and everything on a real control plane.
+test: test-unit test-fuzz test-integration try-csinode try-nfs ## Run all tests that this machine can run, and say which it cannot.
 
 .PHONY: test-all
-test-all: lint verify-generated test demo ## All that is checked before a change is taken.
+test-all: lint verify-generated test-unit test-fuzz test-integration test-csinode test-nfs demo ## All that is checked before a change is taken; fails where something cannot be run.
 
 .PHONY: test-unit
 test-unit: need-cc ## Run the unit tests, without any server.
@@ -76,11 +76,32 @@ test-fuzz: ## Run each fuzz target for FUZZTIME beyond its seeds.
 .PHONY: test-integration
 test-integration: need-cc controlplane build ## Run the chart's tests and the suites on a real control plane.
 	@echo "test: chart, control plane, tools of the tests"
-	@cd test && go test -race -count=1 $(TESTFLAGS) $$(go list ./... | grep -v /test/integration)
+	@cd test && go test -race -count=1 $(TESTFLAGS) $$(go list ./... | grep -v -e /test/integration -e /test/nfs)
 	@if [ -d test/integration ]; then \
 		echo "test: integration on Kubernetes $(K8S_VERSION)"; \
 		cd test && go test -race -count=1 -v -p 1 -parallel 16 -timeout $(INTEGRATION_TIMEOUT) $(TESTFLAGS) ./integration/...; \
 	fi
+
+.PHONY: test-csinode
+test-csinode: need-cc ## Carry CSI traffic of origins and mirrors over a socket (may need root: it mounts).
+	@echo "test: CSI traffic of a node"
+	@cd test/csinode && go test -race -count=1 $(TESTFLAGS) ./...
+
+.PHONY: test-nfs
+test-nfs: need-nfs need-cc controlplane build ## Read and write NFS data where origins and mirrors point (needs root, and Debian's nfs-ganesha and libnfs-utils).
+	@echo "test: NFS data on Kubernetes $(K8S_VERSION)"
+	@cd test && go test -race -count=1 -v $(TESTFLAGS) ./nfs/...
+
+# What needs more than Go, git, make and gcc is run by `make test` where it can
+# be, and is never passed over in silence.
+.PHONY: try-csinode
+try-csinode:
+	@if unshare --mount true 2>/dev/null || unshare --map-root-user --mount true 2>/dev/null; then $(MAKE) test-csinode; \
+	else echo "test: NOT RUN: CSI traffic of a node (this user may make no mount namespace; run \`make test-csinode\` as root)"; fi
+
+.PHONY: try-nfs
+try-nfs:
+	@if lack=$$(test/nfs/need.sh); then $(MAKE) test-nfs; else echo "test: NOT RUN: NFS data ($$lack)"; fi
 
 .PHONY: controlplane
 controlplane: ## Build etcd, kube-apiserver, kube-controller-manager of K8S_VERSION (long, once).
@@ -89,7 +110,7 @@ controlplane: ## Build etcd, kube-apiserver, kube-controller-manager of K8S_VERS
 ##@ Check
 
 .PHONY: lint
-lint: $(GOLANGCI_LINT) ## Run the linters over both modules, and check that the import rules bite.
+lint: $(GOLANGCI_LINT) ## Run the linters over every module, and check that the import rules bite.
 	@tools/check-dependencies.sh
 	@$(GOLANGCI_LINT) config verify
 	@tools/lint-bites.sh $(GOLANGCI_LINT)
@@ -97,6 +118,8 @@ lint: $(GOLANGCI_LINT) ## Run the linters over both modules, and check that the 
 	@$(GOLANGCI_LINT) run ./...
 	@echo "lint: test module"
 	@cd test && ../$(GOLANGCI_LINT) run --config ../.golangci.yml ./...
+	@echo "lint: test/csinode module"
+	@cd test/csinode && ../../$(GOLANGCI_LINT) run --config ../../.golangci.yml ./...
 
 .PHONY: generate
 generate: ## Write what is generated again, such as docs/reasons.md.
@@ -117,6 +140,10 @@ need-cc:
 	@cc=$$(go env CC); command -v "$$cc" >/dev/null || { \
 		echo "Go's race detector needs a C compiler, and \"$$cc\" is not there." >&2; \
 		echo "On Debian: apt-get install gcc libc6-dev" >&2; exit 1; }
+
+.PHONY: need-nfs
+need-nfs:
+	@lack=$$(test/nfs/need.sh) || { echo "The tests of NFS data cannot run: $$lack" >&2; exit 1; }
 
 ##@ Clean
 

@@ -59,6 +59,8 @@ func TestExitCodes(t *testing.T) {
 		{"nothing", []string{}, 0, ""},
 		{"unknown command", []string{"reatin"}, exit(retain.Usage), "unknown command"},
 		{"unknown flag", []string{"retain", "check", good, "--colour"}, exit(retain.Usage), "unknown flag"},
+		{"bad value of a flag", []string{"retain", "preview", good, "--request-timeout", "soon"}, exit(retain.Usage), "invalid argument"},
+		{"a missing file among bad ones", []string{"retain", "check", "no-such-file", bad}, exit(retain.ManifestInvalid), "spec.storageClassName"},
 		{"no file", []string{"retain", "check"}, exit(retain.Usage), "at least 1 arg"},
 		{"unknown format", []string{"retain", "check", good, "--format", "xml"}, exit(retain.Usage), "expected text or json"},
 		{"good", []string{"retain", "check", good, conflict, "--policy", policy}, exit(retain.BackendShared), "reaches the same place"},
@@ -115,6 +117,32 @@ func TestCheckForMachines(t *testing.T) {
 	}
 	if len(got.Files) != 2 || !got.Files[0].OK || got.Files[0].Name != "projects" || got.Files[1].OK || len(got.Files[1].Problems) != 6 {
 		t.Fatalf("got %+v", got)
+	}
+}
+
+// A result that could not be printed is none, but how a run was refused counts
+// more.
+func TestOutputIsCutOff(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		want int
+	}{
+		{[]string{"retain", "check", good}, exit(retain.Unexpected)},
+		{[]string{"retain", "check", good, "--format", "json"}, exit(retain.Unexpected)},
+		{[]string{"retain", "check", bad}, exit(retain.ManifestInvalid)},
+		{[]string{"version"}, exit(retain.Unexpected)},
+	} {
+		out, err := os.Open(os.DevNull) // for reading
+		if err != nil {
+			t.Fatal(err)
+		}
+		var errs bytes.Buffer
+		if code := cli.Run(t.Context(), tc.args, cli.Env{Out: out, Err: &errs}); code != tc.want {
+			t.Errorf("%q: got %d; want %d: %s", tc.args, code, tc.want, &errs)
+		}
+		if err := out.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

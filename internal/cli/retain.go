@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -39,18 +40,21 @@ func (o *output) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.format, "format", "text", "text for people, json for machines")
 }
 
-// print writes value as JSON, or calls forPeople.
+// print writes value as JSON, or what forPeople writes. Run notices if it cannot
+// be written.
 func (o *output) print(w io.Writer, value any, forPeople func(io.Writer)) error {
 	switch o.format {
 	case "text":
-		forPeople(w)
+		var text strings.Builder
+		forPeople(&text)
+		fmt.Fprint(w, printable(text.String()))
 		return nil
 	case "json":
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(value); err != nil {
+		data, err := json.MarshalIndent(value, "", "  ")
+		if err != nil {
 			return fmt.Errorf("print the result: %w", err)
 		}
+		fmt.Fprintln(w, string(data))
 		return nil
 	}
 	return o.check()

@@ -45,7 +45,7 @@ func check(e Env, files []string, out *output, manifests *manifestFlags) error {
 		refused = retain.CheckSet(manifestsOf(checked), nil)
 	}
 	err = out.print(e.Out, map[string]any{"files": checked}, func(w io.Writer) { printChecked(w, checked) })
-	if err != nil {
+	if refused == nil {
 		return err
 	}
 	return refused

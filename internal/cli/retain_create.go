@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -101,8 +99,16 @@ func create(ctx context.Context, e Env, r createRequest) error {
 	record, refused := retain.CreateVolumes(ctx, p.connection.client, p.manifests,
 		retain.CreateOptions{Options: p.options, Approval: approval, Recorder: p.file})
 	r.plan.printRequests(e.Err, p.connection)
-	if err := r.plan.print(e.Out, record, func(w io.Writer) { printRecord(w, record) }); err != nil {
-		return errors.Join(refused, err)
+	out := e.Out
+	if reason := reasonOf(refused); reason == retain.ReceiptUnfinished || reason == retain.ReceiptUnwritable {
+		out = e.Err // facts, and no result: nothing is reported without its receipt
 	}
-	return refused
+	return r.plan.printOutcome(out, record, refused)
+}
+
+func reasonOf(err error) retain.Reason {
+	if err == nil {
+		return ""
+	}
+	return retain.ReasonOf(err)
 }

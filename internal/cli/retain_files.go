@@ -57,7 +57,8 @@ func (m *manifestFlags) read(files []string) ([]checkedFile, error) {
 	for _, file := range files {
 		data, err := readFile(file, retain.MaxManifestBytes)
 		if err != nil {
-			return nil, &retain.Error{Reason: retain.ManifestInvalid, Message: err.Error(), Cause: err}
+			checked = append(checked, checkedFile{File: file, reason: retain.ManifestInvalid, Problems: strictyaml.Problems{{Detail: err.Error()}}})
+			continue
 		}
 		checked = append(checked, checkManifest(file, data, policy))
 	}

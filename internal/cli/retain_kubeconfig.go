@@ -34,9 +34,9 @@ It holds the token: write it to a file that only you can read (umask 077).`,
 }
 
 func printKubeconfig(e Env, o kubeconfig.BuildOptions, ca, token string) error {
-	for flag, value := range map[string]string{"--server": o.Server, "--ca": ca, "--token-file": token} {
-		if value == "" {
-			return usageError("%s: missing; expected --server, --ca and --token-file", flag)
+	for _, flag := range []struct{ name, value string }{{"--server", o.Server}, {"--ca", ca}, {"--token-file", token}} {
+		if flag.value == "" {
+			return usageError("%s: missing; expected --server, --ca and --token-file", flag.name)
 		}
 	}
 	var err error

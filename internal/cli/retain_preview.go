@@ -122,7 +122,13 @@ func preview(ctx context.Context, e Env, files []string, f *planFlags) error {
 			return &retain.Error{Reason: retain.ReceiptUnwritable, Message: err.Error(), Cause: err}
 		}
 	}
-	if err := f.print(e.Out, record, func(w io.Writer) { printRecord(w, record) }); err != nil {
+	return f.printOutcome(e.Out, record, refused)
+}
+
+// printOutcome prints a run and returns how it ended, which counts more than
+// that it could not be printed.
+func (f *planFlags) printOutcome(w io.Writer, record receipt.Receipt, refused error) error {
+	if err := f.print(w, record, func(w io.Writer) { printRecord(w, record) }); err != nil && refused == nil {
 		return err
 	}
 	return refused

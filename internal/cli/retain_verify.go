@@ -67,7 +67,7 @@ func verify(ctx context.Context, e Env, file string, f verifyFlags) error {
 		found.Live = &live
 		f.printRequests(e.Err, connection)
 	}
-	if err := f.print(e.Out, found, func(w io.Writer) { printVerification(w, found) }); err != nil {
+	if err := f.print(e.Out, found, func(w io.Writer) { printVerification(w, found) }); err != nil && refused == nil {
 		return err
 	}
 	return refused

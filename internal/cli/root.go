@@ -25,9 +25,14 @@ type Env struct {
 // Run carries out one command line and returns the exit code
 // (docs/exit-codes.md). What went wrong is told on e.Err, with what to do next.
 func Run(ctx context.Context, args []string, e Env) int {
+	out := &firstError{Writer: e.Out}
+	e.Out = out
 	root := NewRoot(e) //nolint:contextcheck // the commands get ctx from ExecuteContext
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if err == nil && out.err != nil {
+		err = &retain.Error{Reason: retain.Unexpected, Message: "what was found could not be printed: " + out.err.Error(), Cause: out.err}
+	}
 	if err == nil {
 		return 0
 	}
@@ -36,6 +41,21 @@ func Run(ctx context.Context, args []string, e Env) int {
 	message := strings.TrimPrefix(err.Error(), string(info.Reason)+": ")
 	fmt.Fprintf(e.Err, "%s: %s\nnext: %s\n", info.Reason, printable(message), info.Next)
 	return info.ExitCode
+}
+
+// firstError remembers the first error of a writer: a command whose output is
+// cut off has not done what it was asked.
+type firstError struct {
+	io.Writer
+	err error
+}
+
+func (w *firstError) Write(data []byte) (int, error) {
+	n, err := w.Writer.Write(data)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
 }
 
 // printable drops what could move a terminal's cursor: messages quote files and
@@ -61,6 +81,7 @@ func NewRoot(e Env) *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%v", err) })
 	root.SetOut(e.Out)
 	root.SetErr(e.Err)
 	root.CompletionOptions.HiddenDefaultCmd = true

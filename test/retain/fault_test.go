@@ -147,6 +147,9 @@ func TestReceiptCannotBeWritten(t *testing.T) {
 			if (live != nil) != (want == retain.ReceiptUnfinished) || live != nil && !strings.Contains(r.err, string(live.UID)) {
 				t.Fatalf("live %+v; told %s", live, r.err)
 			}
+			if r.out != "" || !strings.Contains(r.err, "outcome ") {
+				t.Errorf("a result without a receipt is printed as one: %q", r.out)
+			}
 		})
 	}
 }

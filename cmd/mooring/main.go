@@ -19,5 +19,8 @@ func main() { os.Exit(run()) }
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// The first signal lets a run end its record, the second ends it: a file that
+	// never answers, such as a FIFO, must not keep the program alive.
+	defer context.AfterFunc(ctx, stop)()
 	return cli.Run(ctx, os.Args[1:], cli.Env{Out: os.Stdout, Err: os.Stderr, Version: version})
 }

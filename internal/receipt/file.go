@@ -50,7 +50,7 @@ func (f *File) Write(r Receipt) error {
 // replace writes data beside path, makes it durable and renames it to path.
 func replace(path string, data []byte) (err error) {
 	dir := filepath.Dir(path)
-	temp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*") // mode 0600
+	temp, err := os.CreateTemp(dir, ".mooring-receipt-*") // mode 0600; a name that is short enough wherever path is
 	if err != nil {
 		return err
 	}

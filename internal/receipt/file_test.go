@@ -34,7 +34,7 @@ func TestReserve(t *testing.T) {
 }
 
 func TestWriteReplacesWhole(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "r.json")
+	path := filepath.Join(t.TempDir(), strings.Repeat("r", 255)) // the longest name there can be
 	file, err := receipt.Reserve(path)
 	if err != nil {
 		t.Fatal(err)

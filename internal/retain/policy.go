@@ -58,7 +58,7 @@ func ParsePolicy(data []byte) (Policy, strictyaml.Problems) {
 		"namespaces": p.Namespaces != nil, "storageClasses": p.StorageClasses != nil,
 	} {
 		if !written {
-			errs = append(errs, field.Required(field.NewPath(name), `expected a list; write [] to allow none, or ["*"] to allow all`))
+			errs = append(errs, field.Required(field.NewPath(name), `expected a list; write [] to allow none, or ["*"] to allow all (servers are always named)`))
 		}
 	}
 	for i, server := range p.Servers {

@@ -75,7 +75,7 @@ func inputReasons() []Info {
 		{PolicyInvalid, 11, "The policy file is wrong.", "Correct the fields that are named."},
 		{PolicyDenied, 12, "The manifest is acceptable, but outside the policy.", "Correct the manifest, or have the policy widened by those who keep it."},
 		{KubeconfigRefused, 13, "The kubeconfig does not satisfy the contract.", "Write one with mooring retain kubeconfig, or correct the fields that are named."},
-		{ReceiptUnwritable, 14, "The receipt cannot be written; nothing was asked of the cluster.", "Name a file that does not exist in a directory that can be written."},
+		{ReceiptUnwritable, 14, "The receipt cannot be written; nothing was written to the cluster.", "Name a file that does not exist in a directory that can be written."},
 		{ReceiptInvalid, 15, "A file is no valid receipt, or was changed.", "Use the file that the run wrote."},
 		{ApprovalMissing, 16, "Create was called without an approval.", "Preview, review, and pass --approved-plan or --approved."},
 		{ApprovalDiffers, 17, "The situation is not the one that was approved.", "Preview again, and approve the new plan digest if it is right."},

@@ -196,15 +196,13 @@ func answer(r request, code int, data []byte) error {
 	return fmt.Errorf("%s %s: answered with %d: %w", r.method, r.path, code, &apierrors.StatusError{ErrStatus: status})
 }
 
-// statusCode returns the HTTP code of an error answer, or 0 if there was none.
+// statusCode returns the HTTP code of an API server's error answer, or 0 if it
+// gave none. The code that somebody in front of it gave says nothing about what
+// the API server did.
 func statusCode(err error) int {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
 		return int(status.Status().Code)
-	}
-	var other *answerError
-	if errors.As(err, &other) {
-		return other.code
 	}
 	return 0
 }

@@ -105,9 +105,9 @@ func (r *creation) create(ctx context.Context, i int) error {
 	return nil
 }
 
-// rejected are answers of a server, or of anything in front of it, that did not
-// store the volume. Every other error leaves it open: the request may have been
-// carried out, or may still be.
+// rejected are answers of an API server that did not store the volume. Every
+// other error, and every answer of somebody in front of it, leaves it open: the
+// request may have been carried out, or may still be.
 var rejected = []int{
 	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
 	http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusConflict, http.StatusRequestEntityTooLarge,

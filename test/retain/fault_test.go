@@ -39,11 +39,7 @@ func TestFaultsBeforeTheWrite(t *testing.T) {
 				w := newWorld(t)
 				p := w.proxy(at(step, f, none))
 				record, r := w.createThrough(p, "v")
-				want := retain.ReadFailed
-				if step == "dry-run" && f == html404 {
-					want = retain.DryRunRefused
-				}
-				w.want(r, want)
+				w.want(r, retain.ReadFailed)
 				if record.Outcome != receipt.Refused || p.count("create") != 0 || w.live("v") != nil {
 					t.Fatalf("got %s, %d writes; live %+v", record.Outcome, p.count("create"), w.live("v"))
 				}
@@ -70,6 +66,8 @@ func TestFaultsAtTheWrite(t *testing.T) {
 		{"reset afterwards", none, reset, retain.OutcomeUnknown, receipt.Unknown, true},
 		{"hang instead", hang, none, retain.OutcomeUnknown, receipt.Unknown, false},
 		{"hang afterwards", none, hang, retain.OutcomeUnknown, receipt.Unknown, true},
+		{"a page instead", html404, none, retain.OutcomeUnknown, receipt.Unknown, false},
+		{"a page afterwards", none, html404, retain.OutcomeUnknown, receipt.Unknown, true},
 		{"redirect", redirect, none, retain.OutcomeUnknown, receipt.Unknown, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -49,14 +49,6 @@ func withoutManagedFields(object any) any {
 	return object
 }
 
-// types shows a kubectl command, runs it as it stands, and shows its output.
-func (s *stage) types(ctx context.Context, args ...string) error {
-	s.tell.typed(append([]string{"kubectl"}, args...)...)
-	out, err := s.kubectl.Run(ctx, args...)
-	s.tell.shown(out)
-	return err
-}
-
 // until asks again and again until an answer is as wanted; then it returns
 // that answer. What is not found is asked for again.
 func until[T any](ctx context.Context, told string, get func(context.Context) (T, error), wanted func(T) bool) (T, error) {
@@ -133,9 +125,15 @@ func (s *stage) mirrors(ctx context.Context, namespace, name, origin string) err
 
 // dataOf says where a volume's data is, for the drivers of the examples.
 func dataOf(volume *corev1.PersistentVolume) string {
-	if volume.Spec.CSI == nil {
+	if nfs := volume.Spec.NFS; nfs != nil {
+		return nfs.Server + ":" + nfs.Path
+	}
+	csi := volume.Spec.CSI
+	if csi == nil {
 		return ""
 	}
-	at := volume.Spec.CSI.VolumeAttributes
-	return strings.TrimSuffix(at["server"]+":"+at["share"]+"/"+at["subdir"], "/")
+	if at := csi.VolumeAttributes; at["server"] != "" {
+		return strings.TrimSuffix(at["server"]+":"+at["share"]+"/"+at["subdir"], "/")
+	}
+	return csi.Driver + ":" + csi.VolumeHandle
 }

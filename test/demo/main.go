@@ -46,7 +46,8 @@ func run(ctx context.Context, tell *narrator) error {
 	}
 	tell.title("Mooring, on a real control plane")
 	tell.say("etcd, kube-apiserver and kube-controller-manager with its volume binder are the real ones; no kubelet " +
-		"runs, so nothing is mounted. Every command below is run as it stands, by kubectl's own code.")
+		"runs, so nothing is mounted. Every command below is run as it stands, kubectl's by kubectl's own code, in " +
+		"a directory of its own, so that nothing is left in yours.")
 	s, err := open(ctx, tell)
 	if err != nil {
 		return err

@@ -54,10 +54,16 @@ func (n *narrator) say(format string, args ...any) {
 }
 
 // typed shows what a user would type.
-func (n *narrator) typed(args ...string) {
+func (n *narrator) typed(args ...string) { n.typedInto("", args...) }
+
+// typedInto shows a command whose output goes to a file, if one is named.
+func (n *narrator) typedInto(file string, args ...string) {
 	line := "$"
 	for _, arg := range args {
 		line += " " + shellWord(arg)
+	}
+	if file != "" {
+		line += " > " + shellWord(file)
 	}
 	fmt.Fprintln(n.out, n.in(cyan, line))
 }

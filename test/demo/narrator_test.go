@@ -52,6 +52,7 @@ func TestOutputOfAPipe(t *testing.T) {
 	tell := newNarrator(file)
 	tell.heading("one")
 	tell.typed("kubectl", "get", "pvc")
+	tell.typedInto("the token", "kubectl", "create", "token")
 	tell.seen("done")
 	tell.failure(fmt.Errorf("scene 1: %w", &surprise{told: "it is Bound", object: "phase: Pending\n"}))
 	tell.failure(errors.New("no object"))
@@ -65,7 +66,7 @@ func TestOutputOfAPipe(t *testing.T) {
 	if strings.Contains(string(out), "\x1b") {
 		t.Errorf("there are colours in a file: %q", out)
 	}
-	for _, want := range []string{"$ kubectl get pvc\n", "✓ done\n", "not as told: scene 1: it is Bound\n  phase: Pending\n", "not as told: no object\n"} {
+	for _, want := range []string{"$ kubectl get pvc\n", "$ kubectl create token > 'the token'\n", "✓ done\n", "not as told: scene 1: it is Bound\n  phase: Pending\n", "not as told: no object\n"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%q is missing in:\n%s", want, out)
 		}

@@ -32,11 +32,11 @@ func summaryScene(ctx context.Context, s *stage) error {
 	s.tell.say("By origin, from the record that each mirror volume carries:")
 	s.tell.shown(s.reach(volumes.Items))
 	reached := s.mirrorClaims(volumes.Items)
-	want := []string{"team-b/data-of-team-a", "team-c/data-of-team-a", "tenant-s123456/s123456-drive-mirror"}
+	want := []string{"team-b/archive", "team-b/data-of-team-a", "team-b/projects", "team-c/data-of-team-a", "tenant-s123456/s123456-drive-mirror"}
 	if !slices.Equal(reached, want) {
 		return surprised(volumes, "the claims that reach an origin are %v, not %v", want, reached)
 	}
-	return nil
+	return s.saidOnce(ctx)
 }
 
 func (s *stage) mirrorClaims(mirrors []corev1.PersistentVolume) []string {
@@ -51,19 +51,26 @@ func (s *stage) mirrorClaims(mirrors []corev1.PersistentVolume) []string {
 func (s *stage) reach(mirrors []corev1.PersistentVolume) string {
 	var out strings.Builder
 	table := tabwriter.NewWriter(&out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "ORIGIN\tREACHED BY\tDATA")
+	fmt.Fprintln(table, "ORIGIN\tREACHED BY\tTO\tDATA")
 	for _, origin := range slices.Sorted(maps.Keys(s.before)) {
 		found := false
 		for i := range mirrors {
 			if mirrors[i].Annotations[s.names.OriginClaim()] == origin {
 				found = true
-				fmt.Fprintf(table, "%s\t%s\t%s\n", origin, mirrors[i].Annotations[s.names.MirrorClaim()], dataOf(&mirrors[i]))
+				fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", origin, mirrors[i].Annotations[s.names.MirrorClaim()], access(&mirrors[i]), dataOf(&mirrors[i]))
 			}
 		}
 		if !found {
-			fmt.Fprintf(table, "%s\tnobody else\t%s\n", origin, dataOf(s.before[origin].volume))
+			fmt.Fprintf(table, "%s\tnobody else\t\t%s\n", origin, dataOf(s.before[origin].volume))
 		}
 	}
 	_ = table.Flush() // into memory
 	return out.String()
+}
+
+func access(mirror *corev1.PersistentVolume) string {
+	if slices.Contains(mirror.Spec.MountOptions, "ro") {
+		return "read"
+	}
+	return "read, write"
 }

@@ -24,7 +24,12 @@ var scenes = []scene{
 	{"CrownLabs' SharedVolume: one volume, every tenant", sharedVolumeScene},
 	{"The same on a cluster without alpha gates: the annotation", annotationScene},
 	{"Not shared with you, until it is", deniedScene},
+	{"To read, not to write", readOnlyScene},
+	{"A disk that no grant can share", refusedDriverScene},
 	{"A mirror goes, the data stays", removedScene},
+	{"To keep a volume: reviewed before it is made", reviewScene},
+	{"Made once, and never touched again", createScene},
+	{"Kept, and shared", keptAndSharedScene},
 	{"Who reaches what", summaryScene},
 }
 

@@ -28,6 +28,13 @@ type stage struct {
 	kubectl    kubectl.Kubectl
 	names      mooringapi.Names
 
+	// dir is where the commands are typed: it holds the checkout's bin and
+	// examples, and what the commands write.
+	dir string
+	// refusals are those of the scenes so far.
+	refusals []refusal
+	// approved is the plan digest that somebody has approved.
+	approved string
 	// before is each origin as it was before its first mirror, by claim.
 	before map[string]pair
 }
@@ -51,16 +58,30 @@ func open(ctx context.Context, tell *narrator) (*stage, error) {
 		return nil, err
 	}
 	tell.seen("Kubernetes %s is up after %.1f s", plane.Version(), time.Since(began).Seconds())
-	s := &stage{tell: tell, plane: plane, before: map[string]pair{}, kubectl: kubectl.Kubectl{
-		Kubeconfig: plane.AdminKubeconfigFile(), Dir: root, Cache: filepath.Join(plane.Dir(), "kubectl-cache"),
+	dir := filepath.Join(plane.Dir(), "demo")
+	s := &stage{tell: tell, plane: plane, dir: dir, before: map[string]pair{}, kubectl: kubectl.Kubectl{
+		Kubeconfig: plane.AdminKubeconfigFile(), Dir: dir, Cache: filepath.Join(plane.Dir(), "kubectl-cache"),
 	}}
-	if s.api, err = kubernetes.NewForConfig(plane.Admin()); err == nil {
-		err = s.install(ctx, root)
-	}
-	if err != nil {
+	if err := s.prepare(ctx, root); err != nil {
 		return nil, errors.Join(err, plane.Stop())
 	}
 	return s, nil
+}
+
+// prepare makes the directory that commands are typed in, and installs Mooring.
+func (s *stage) prepare(ctx context.Context, root string) (err error) {
+	if err := os.Mkdir(s.dir, 0o700); err != nil {
+		return err
+	}
+	for _, name := range []string{"bin", "examples"} {
+		if err := os.Symlink(filepath.Join(root, name), filepath.Join(s.dir, name)); err != nil {
+			return err
+		}
+	}
+	if s.api, err = kubernetes.NewForConfig(s.plane.Admin()); err != nil {
+		return err
+	}
+	return s.install(ctx, root)
 }
 
 // install installs Mooring from the chart, with nothing set but an image's
@@ -108,5 +129,6 @@ func (s *stage) leaveRunning() error {
 	s.tell.shown(left.String())
 	s.tell.shown("kubectl:   " + path + " get pvc -A   (if you have none of your own)")
 	s.tell.shown("its log:   " + log)
+	s.tell.shown("the files: cd " + s.dir + "   (there the commands above can be typed again)")
 	return nil
 }

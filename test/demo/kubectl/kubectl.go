@@ -51,9 +51,23 @@ func (k Kubectl) Run(ctx context.Context, args ...string) (string, error) {
 
 // RunInput is Run with something on the standard input.
 func (k Kubectl) RunInput(ctx context.Context, input string, args ...string) (string, error) {
+	out, errOut, err := k.run(ctx, input, args)
+	if err != nil {
+		return out, err
+	}
+	return out + errOut, nil
+}
+
+// Output is Run with the standard output alone, as a shell writes it to a file.
+func (k Kubectl) Output(ctx context.Context, args ...string) (string, error) {
+	out, _, err := k.run(ctx, "", args)
+	return out, err
+}
+
+func (k Kubectl) run(ctx context.Context, input string, args []string) (stdout, stderr string, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return "", fmt.Errorf("find this program, which is kubectl too: %w", err)
+		return "", "", fmt.Errorf("find this program, which is kubectl too: %w", err)
 	}
 	var out, errOut strings.Builder
 	command := exec.CommandContext(ctx, self, args...)
@@ -62,9 +76,9 @@ func (k Kubectl) RunInput(ctx context.Context, input string, args ...string) (st
 	command.Env = append(os.Environ(), "KUBECONFIG="+k.Kubeconfig, "KUBECACHEDIR="+k.Cache, "KUBECTL_KUBERC=false")
 	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(input), &out, &errOut
 	if err := command.Run(); err != nil {
-		return out.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(errOut.String()))
+		return out.String(), errOut.String(), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(errOut.String()))
 	}
-	return out.String() + errOut.String(), nil
+	return out.String(), errOut.String(), nil
 }
 
 // Install puts a kubectl into a directory, for whoever wants to type.

@@ -37,6 +37,15 @@ func write(t *testing.T, name, text string) string {
 	return file
 }
 
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
 const (
 	good     = "../../examples/retained-nfs.yaml"
 	bad      = "../../examples/retained-bad.yaml"
@@ -48,6 +57,7 @@ const (
 func TestExitCodes(t *testing.T) {
 	dir := t.TempDir()
 	narrow := write(t, "policy.yaml", "apiVersion: mooring-k8s.github.io/v1\nkind: RetainPolicy\nservers: []\ndrivers: []\nnamespaces: []\nstorageClasses: []\n")
+	below := write(t, "below.yaml", strings.NewReplacer("name: projects\n", "name: below\n", "path: /export/projects", "path: /export/projects/below").Replace(string(read(t, good))))
 	loose := write(t, "kubeconfig", "apiVersion: v1\nkind: Config\nusers: [{name: u, user: {token: s3cr3t, exec: {command: x}}}]\n")
 	for _, tc := range []struct {
 		name string
@@ -64,6 +74,8 @@ func TestExitCodes(t *testing.T) {
 		{"no file", []string{"retain", "check"}, exit(retain.Usage), "at least 1 arg"},
 		{"unknown format", []string{"retain", "check", good, "--format", "xml"}, exit(retain.Usage), "expected text or json"},
 		{"good", []string{"retain", "check", good, conflict, "--policy", policy}, exit(retain.BackendShared), "reaches the same place"},
+		{"one below the other", []string{"retain", "check", good, below, "--allow-overlap", "pv/projects"}, exit(retain.BackendNested), "--allow-overlap pv/below"},
+		{"one below the other, named", []string{"retain", "check", good, below, "--allow-overlap", "pv/projects,pv/below"}, 0, ""},
 		{"bad", []string{"retain", "check", good, bad}, exit(retain.ManifestInvalid), "spec.storageClassName"},
 		{"no such file", []string{"retain", "check", "no-such-file"}, exit(retain.ManifestInvalid), "no-such-file"},
 		{"outside the policy", []string{"retain", "check", good, "--policy", narrow}, exit(retain.PolicyDenied), "not allowed by the policy"},

@@ -36,13 +36,17 @@ an explicit class and a source that can be compared with other volumes.`,
 }
 
 func check(e Env, files []string, out *output, manifests *manifestFlags) error {
+	overlap, err := manifests.overlaps()
+	if err != nil {
+		return err
+	}
 	checked, err := manifests.read(files)
 	if err != nil {
 		return err
 	}
 	refused := refusal(checked)
 	if refused == nil {
-		refused = retain.CheckSet(manifestsOf(checked), nil)
+		refused = retain.CheckSet(manifestsOf(checked), overlap)
 	}
 	err = out.print(e.Out, map[string]any{"files": checked}, func(w io.Writer) { printChecked(w, checked) })
 	if refused == nil {

@@ -29,10 +29,27 @@ func readFile(path string, limit int64) ([]byte, error) {
 
 // manifests reads and checks the manifest files, and returns the policy's
 // judgement as well.
-type manifestFlags struct{ policy string }
+type manifestFlags struct {
+	policy  string
+	overlap []string
+}
 
 func (m *manifestFlags) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&m.policy, "policy", "", "a RetainPolicy `FILE` that narrows what a manifest may say")
+	cmd.Flags().StringSliceVar(&m.overlap, "allow-overlap", nil, "accept that this volume, `pv/NAME`, reaches a directory above or below; recorded")
+}
+
+// overlaps returns the names of --allow-overlap.
+func (m *manifestFlags) overlaps() ([]string, error) {
+	names := make([]string, len(m.overlap))
+	for i, value := range m.overlap {
+		name, isVolume := strings.CutPrefix(value, "pv/")
+		if !isVolume || name == "" {
+			return nil, usageError("--allow-overlap: is %q; expected pv/NAME", value)
+		}
+		names[i] = name
+	}
+	return names, nil
 }
 
 // checkedFile is one manifest file after all checks that need no cluster.

@@ -20,7 +20,6 @@ type planFlags struct {
 	manifestFlags
 	clusterFlags
 	receipt     string
-	overlap     []string
 	allowExcess bool
 }
 
@@ -29,7 +28,6 @@ func (f *planFlags) flags(cmd *cobra.Command) {
 	f.manifestFlags.flags(cmd)
 	f.clusterFlags.flags(cmd)
 	cmd.Flags().StringVarP(&f.receipt, "receipt", "o", "", "the `FILE` for the receipt; it must not exist")
-	cmd.Flags().StringSliceVar(&f.overlap, "allow-overlap", nil, "accept that this volume, `pv/NAME`, reaches a directory above or below; recorded")
 	cmd.Flags().BoolVar(&f.allowExcess, "allow-excess-permissions", false, "go on although the identity could change or delete volumes; recorded")
 }
 
@@ -47,7 +45,7 @@ func (f *planFlags) prepare(e Env, files []string) (*prepared, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	overlap, err := volumeNames(f.overlap)
+	overlap, err := f.overlaps()
 	if err != nil {
 		return nil, err
 	}
@@ -73,19 +71,6 @@ func (f *planFlags) prepare(e Env, files []string) (*prepared, error) {
 		}
 	}
 	return p, nil
-}
-
-// volumeNames reads pv/NAME.
-func volumeNames(values []string) ([]string, error) {
-	names := make([]string, len(values))
-	for i, value := range values {
-		name, isVolume := strings.CutPrefix(value, "pv/")
-		if !isVolume || name == "" {
-			return nil, usageError("--allow-overlap: is %q; expected pv/NAME", value)
-		}
-		names[i] = name
-	}
-	return names, nil
 }
 
 func newRetainPreview(e Env) *cobra.Command {

@@ -138,8 +138,11 @@ func CheckSet(manifests []Manifest, allowOverlap []string) error {
 			if sameClaim(m.Volume.Spec.ClaimRef, earlier.Volume.Spec.ClaimRef) {
 				return refusef(ClaimContested, "spec.claimRef: %s and %s of this run want the same claim %s", earlier.Name(), m.Name(), claimName(m))
 			}
-			neighbour := Neighbour{Name: earlier.Name(), Locations: earlier.Locations}
-			if err := checkNeighbour(m, neighbour, allowOverlap, &Plan{}); err != nil {
+			// Each is the other's neighbour, as they are once both are made.
+			if err := checkNeighbour(m, NeighbourOf(earlier.Volume), allowOverlap, &Plan{}); err != nil {
+				return err
+			}
+			if err := checkNeighbour(earlier, NeighbourOf(m.Volume), allowOverlap, &Plan{}); err != nil {
 				return err
 			}
 		}

@@ -291,7 +291,9 @@ func TestCheckSet(t *testing.T) {
 		{"one claim", with("b", "/b", "a"), nil, ClaimContested},
 		{"one place", with("b", "/a", "b"), nil, BackendShared},
 		{"one below the other", with("b", "/a/b", "b"), nil, BackendNested},
-		{"one below the other, allowed", with("b", "/a/b", "b"), []string{"a"}, ""},
+		{"one below the other, one named", with("b", "/a/b", "b"), []string{"a"}, BackendNested},
+		{"one below the other, other named", with("b", "/a/b", "b"), []string{"b"}, BackendNested},
+		{"one below the other, both named", with("b", "/a/b", "b"), []string{"a", "b"}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			err := CheckSet([]Manifest{a, tc.other}, tc.allowed)

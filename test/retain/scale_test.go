@@ -47,7 +47,9 @@ func TestFiveThousandVolumes(t *testing.T) {
 		t.Fatal(r.err)
 	}
 	t.Logf("a preview among %d volumes took %s", n, took)
-	if took > 10*time.Second {
+	// Far above what it takes, since other tests share the machine: this finds
+	// work that grows with the square of the volumes.
+	if took > time.Minute {
 		t.Errorf("a preview among %d volumes took %s", n, took)
 	}
 	// The last of them is seen as well as the first.

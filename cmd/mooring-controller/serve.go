@@ -55,7 +55,7 @@ func serve(ctx context.Context, f flags, chosen choices) error {
 		return err
 	}
 	err = mgr.Start(ctx)
-	if err != nil && ctx.Err() == nil && isClosed(mgr.Elected()) {
+	if err != nil && ctx.Err() == nil && f.leaderElect && isClosed(mgr.Elected()) {
 		return startOver(log, err)
 	}
 	return err

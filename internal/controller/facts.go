@@ -2,9 +2,12 @@ package controller
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -74,18 +77,42 @@ func (r *claimReconciler) addVolume(ctx context.Context, facts *mirror.Facts) er
 // rivals returns the claims of a namespace that mirror an origin, by the record
 // of their volume, or ask to.
 func (r *claimReconciler) rivals(ctx context.Context, origin types.NamespacedName, namespace string) ([]mirror.Rival, error) {
-	var rivals []mirror.Rival
+	served, err := r.servedRivals(ctx, origin, namespace)
+	if err != nil {
+		return nil, err
+	}
 	asking, err := claimsWhere(ctx, r.cache, claimsByOrigin, origin.String(), client.InNamespace(namespace))
 	if err != nil {
 		return nil, err
 	}
+	rivals := slices.Collect(maps.Values(served))
 	for i := range asking {
-		ours, err := r.isMirrorClaim(ctx, &asking[i])
+		claim := &asking[i]
+		if _, known := served[claim.UID]; known || mirror.Origin(r.options.Names, claim) != origin {
+			continue
+		}
+		class, err := r.cache.class(ctx, className(claim))
 		if err != nil {
 			return nil, err
 		}
-		if ours && mirror.Origin(r.options.Names, &asking[i]) == origin {
-			rivals = append(rivals, rivalOf(&asking[i]))
+		if rival, ok := mirror.RivalOf(r.options.Names, claim, false); ok && r.isOurs(class) {
+			rivals = append(rivals, rival)
+		}
+	}
+	return rivals, nil
+}
+
+// servedRivals returns those that have a mirror volume: one that the cache
+// knows, or one made so recently that it does not yet.
+func (r *claimReconciler) servedRivals(ctx context.Context, origin types.NamespacedName, namespace string) (map[types.UID]mirror.Rival, error) {
+	served := map[types.UID]mirror.Rival{}
+	if rival, ok := r.sharing.last(pair(origin, namespace), time.Now()); ok {
+		claim, err := r.cache.claim(ctx, types.NamespacedName{Namespace: namespace, Name: rival.Name})
+		if err != nil {
+			return nil, err
+		}
+		if claim != nil && claim.UID == rival.UID {
+			served[rival.UID] = rival
 		}
 	}
 	volumes, err := volumesWhere(ctx, r.cache, volumesByPair, pair(origin, namespace))
@@ -99,25 +126,26 @@ func (r *claimReconciler) rivals(ctx context.Context, origin types.NamespacedNam
 			return nil, err
 		}
 		if claim != nil && claim.UID == record.ClaimUID {
-			rivals = append(rivals, rivalOf(claim))
+			served[claim.UID], _ = mirror.RivalOf(r.options.Names, claim, true)
 		}
 	}
-	return rivals, nil
+	return served, nil
 }
 
-func rivalOf(claim *corev1.PersistentVolumeClaim) mirror.Rival {
-	return mirror.Rival{Name: claim.Name, UID: claim.UID, Created: claim.CreationTimestamp.Time}
+// isOurs reports whether a class is one of Mooring's.
+func (r *claimReconciler) isOurs(class *storagev1.StorageClass) bool {
+	return class != nil && class.Provisioner == r.options.Names.Provisioner()
 }
 
 // isMirrorClaim reports whether a claim is one to decide about: its class is
-// Mooring's, or it asks for a mirror in so many words although its class is
-// not, which it is told.
+// Mooring's; or it asks for a mirror in so many words although its class is
+// not, which it is told; or it was told something before.
 func (r *claimReconciler) isMirrorClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
-	if mirror.AsksForMirror(r.options.Names, claim) {
+	if mirror.AsksForMirror(r.options.Names, claim) || conditionOf(r.options.Names, claim) != nil {
 		return true, nil
 	}
 	class, err := r.cache.class(ctx, className(claim))
-	return class != nil && class.Provisioner == r.options.Names.Provisioner(), err
+	return r.isOurs(class), err
 }
 
 // isServed reports whether this instance serves a namespace with these labels.

@@ -26,7 +26,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "mooring_decisions_total",
-			Help: "Decisions about mirror claims, by verdict (allow, wait, refuse) and reason.",
+			Help: "Decisions about mirror claims that were news, by verdict (allow, wait, refuse) and reason.",
 		}, []string{"verdict", "reason"}),
 		provisioning: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "mooring_provisioning_duration_seconds",

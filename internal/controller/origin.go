@@ -43,18 +43,26 @@ func (r *originReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	// 2. Its grant is broken: its owner is told, once for each change.
 	r.checkGrant(origin)
 	// 3. It has mirrors, or it has none: so has it the finalizer, or has it not.
-	mirrors, err := volumesWhere(ctx, r.cache, volumesOf, request.String(), client.Limit(1))
+	mirrors, err := volumesWhere(ctx, r.cache, volumesOf, request.String())
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	held := slices.Contains(origin.Finalizers, r.options.Names.Finalizer())
 	switch {
-	case len(mirrors) > 0 && !held && origin.DeletionTimestamp == nil:
+	case !held && origin.DeletionTimestamp == nil && r.isOriginOf(origin, mirrors):
 		return ctrl.Result{}, r.hold(ctx, request.NamespacedName)
 	case len(mirrors) == 0 && held:
 		return ctrl.Result{}, r.letGo(ctx, request.NamespacedName)
 	}
 	return ctrl.Result{}, nil
+}
+
+// isOriginOf reports whether any of the mirrors is of this very claim, not of
+// one that had its name before.
+func (r *originReconciler) isOriginOf(origin *corev1.PersistentVolumeClaim, mirrors []corev1.PersistentVolume) bool {
+	return slices.ContainsFunc(mirrors, func(volume corev1.PersistentVolume) bool {
+		return mirror.RecordOf(r.options.Names, &volume).OriginUID == origin.UID
+	})
 }
 
 // hold puts the finalizer back on an origin that has mirrors: somebody took it

@@ -131,7 +131,7 @@ func TestIsSaid(t *testing.T) {
 }
 
 func TestRecently(t *testing.T) {
-	var r recently[string]
+	var r recently[types.UID, string]
 	now := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	if got := r.rest("a", "x", now); got != 0 {
 		t.Errorf("the zero value remembers: %v", got)
@@ -176,7 +176,8 @@ func TestUntilBinderWrote(t *testing.T) {
 		{"new", 0, nil, binderPatience},
 		{"half a second old", time.Second / 2, nil, binderPatience - time.Second/2},
 		{"old", time.Hour, nil, 0},
-		{"of a clock that is ahead", -time.Hour, nil, binderPatience},
+		{"of a clock that is a little ahead", -time.Second, nil, binderPatience + time.Second},
+		{"of a clock that is far ahead", -time.Hour, nil, 0},
 		{"new, and the binder has written", 0, map[string]string{storageProvisioner: "x"}, 0},
 	} {
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{

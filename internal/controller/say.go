@@ -7,7 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/mooring-k8s/mooring/internal/mirror"
@@ -24,7 +26,7 @@ type teller struct {
 	write    writer
 	recorder events.EventRecorder
 	metrics  *metrics
-	said     recently[saying]
+	said     recently[types.UID, saying]
 }
 
 // saying is what a condition says.
@@ -48,17 +50,22 @@ func (s saying) isIn(condition *corev1.PersistentVolumeClaimCondition) bool {
 }
 
 // refusal says why a claim is not mirrored, if that was not said already.
-func (t *teller) refusal(ctx context.Context, claim *corev1.PersistentVolumeClaim, decision mirror.Decision) error {
-	news, err := t.condition(ctx, claim, decision)
-	if err != nil || !news {
-		return err
-	}
+func (t *teller) refusal(ctx context.Context, claim *corev1.PersistentVolumeClaim, decision mirror.Decision) (ctrl.Result, error) {
 	kind := corev1.EventTypeWarning
 	if decision.Verdict == mirror.Wait {
 		kind = corev1.EventTypeNormal
 	}
-	t.event(ctx, claim, kind, decision)
-	return nil
+	result, news, err := t.put(ctx, claim, decision)
+	if news {
+		t.event(ctx, claim, kind, decision)
+	}
+	return result, err
+}
+
+// condition writes the condition, unless it says so already.
+func (t *teller) condition(ctx context.Context, claim *corev1.PersistentVolumeClaim, decision mirror.Decision) (ctrl.Result, error) {
+	result, _, err := t.put(ctx, claim, decision)
+	return result, err
 }
 
 // mirrored says that a claim's volume was made.
@@ -85,16 +92,17 @@ func (t *teller) affinityDiffers(volume, origin *corev1.PersistentVolume) {
 			"delete the mirror claim and create it anew", origin.Name)
 }
 
-// condition writes the condition, unless it says so already, and reports
-// whether it is news.
-func (t *teller) condition(ctx context.Context, claim *corev1.PersistentVolumeClaim, decision mirror.Decision) (news bool, err error) {
+// put writes the condition, unless it says so already, and reports whether it
+// is news. Where the cache does not show yet what was written a moment ago, the
+// claim is to be looked at once more: somebody may have removed it since.
+func (t *teller) put(ctx context.Context, claim *corev1.PersistentVolumeClaim, decision mirror.Decision) (again ctrl.Result, news bool, err error) {
 	now, before, say := time.Now(), conditionOf(t.names, claim), sayingOf(decision)
 	if say.isIn(before) {
 		t.said.forget(claim.UID)
-		return false, nil
+		return ctrl.Result{}, false, nil
 	}
-	if t.said.rest(claim.UID, say, now) > 0 {
-		return false, nil
+	if rest := t.said.rest(claim.UID, say, now); rest > 0 {
+		return ctrl.Result{RequeueAfter: rest}, false, nil
 	}
 	condition := corev1.PersistentVolumeClaimCondition{
 		Type:               corev1.PersistentVolumeClaimConditionType(t.names.Condition()),
@@ -108,10 +116,10 @@ func (t *teller) condition(ctx context.Context, claim *corev1.PersistentVolumeCl
 		condition.LastTransitionTime = before.LastTransitionTime
 	}
 	if err := t.write.setCondition(ctx, claim, condition); err != nil {
-		return false, err
+		return ctrl.Result{}, false, err
 	}
 	t.said.remember(claim.UID, say, now)
-	return true, nil
+	return ctrl.Result{}, true, nil
 }
 
 // conditionOf returns Mooring's condition of a claim, nil if there is none.

@@ -33,6 +33,13 @@ func (t *told) isNews(object types.NamespacedName, text string) bool {
 	return true
 }
 
+// last returns what was said last about an object, or "".
+func (t *told) last(object types.NamespacedName) string {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.said[object]
+}
+
 // forget drops what was said about an object that is gone.
 func (t *told) forget(object types.NamespacedName) {
 	t.mutex.Lock()

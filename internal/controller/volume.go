@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -29,23 +30,95 @@ type volumeReconciler struct {
 
 // Reconcile brings one mirror volume to its right state.
 func (r *volumeReconciler) Reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
-	// 1. Gone, going, or not a mirror volume.
+	// 1. Gone, or not a mirror volume.
 	volume, err := r.cache.volume(ctx, request.Name)
-	if err != nil || volume == nil || volume.DeletionTimestamp != nil || !r.isMirror(volume) {
-		r.told.forget(request.NamespacedName)
+	if err != nil {
 		return ctrl.Result{}, err
 	}
-	// 2. It serves its claim, as far as the cache knows: it follows its origin.
-	// Repairs of what somebody edited, and growth, have their room here.
+	if volume == nil || !r.isMirror(volume) {
+		r.told.forget(request.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	// 2. Going; but if another claim was bound to it meanwhile, it would stay
+	// for as long as that claim does.
+	if volume.DeletionTimestamp != nil {
+		if r.isTaken(volume) {
+			return ctrl.Result{}, r.mend(ctx, request.Name)
+		}
+		return ctrl.Result{}, nil
+	}
+	// 3. A leftover, if live reads say so too: its object goes.
 	why, err := r.leftover(ctx, r.cache, volume)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if why == "" {
-		return ctrl.Result{}, r.followAffinity(ctx, volume)
+	if why != "" {
+		return ctrl.Result{}, r.release(ctx, request.Name)
 	}
-	// 3. A leftover, if live reads say so too: its object goes.
-	return ctrl.Result{}, r.release(ctx, request.Name)
+	// 4. Its claimRef was changed, so that another claim could be bound to it.
+	if !mirror.HasOwnClaimRef(r.options.Names, volume) {
+		return ctrl.Result{}, r.mend(ctx, request.Name)
+	}
+	// 5. It serves its claim: it follows its origin. Repairs of what else
+	// somebody edited, and growth, have their room here.
+	return ctrl.Result{}, r.followAffinity(ctx, volume)
+}
+
+// isTaken reports whether a mirror volume's claimRef names another claim by UID.
+func (r *volumeReconciler) isTaken(volume *corev1.PersistentVolume) bool {
+	ref := volume.Spec.ClaimRef
+	return ref != nil && ref.UID != "" && !mirror.HasOwnClaimRef(r.options.Names, volume)
+}
+
+// mend puts back the claimRef of a mirror volume, if live reads say that it was
+// changed.
+func (r *volumeReconciler) mend(ctx context.Context, name string) error {
+	volume, err := r.live.volume(ctx, name)
+	if err != nil || volume == nil || !r.isMirror(volume) {
+		return err
+	}
+	return r.putBackClaimRef(ctx, volume)
+}
+
+// putBackClaimRef undoes a change of a mirror volume's claimRef; the volume is
+// afterwards as the cluster has it. A claim that was bound to the volume in the
+// meantime loses it, and is told.
+func (r *volumeReconciler) putBackClaimRef(ctx context.Context, volume *corev1.PersistentVolume) error {
+	if mirror.HasOwnClaimRef(r.options.Names, volume) {
+		return nil
+	}
+	record := mirror.RecordOf(r.options.Names, volume)
+	intruder, err := r.intruder(ctx, volume, record)
+	if err != nil {
+		return err
+	}
+	if err := r.write.putBackClaimRef(ctx, volume, record.ClaimRef()); err != nil {
+		return fmt.Errorf("put back the claimRef of volume %s: %w", volume.Name, err)
+	}
+	log.FromContext(ctx).Info("put back the claimRef that somebody had changed", "claim", record.Claim.String())
+	if intruder == nil {
+		return nil
+	}
+	_, err = r.say.refusal(ctx, intruder, mirror.Decision{
+		Verdict: mirror.Refuse,
+		Reason:  mirror.MirrorOfAnother,
+		Message: fmt.Sprintf("volume %s is the mirror of another claim, and was taken from this one: delete this claim", volume.Name),
+	})
+	return err
+}
+
+// intruder returns the claim that a mirror volume's claimRef names instead of
+// its own, if it is bound to the volume; else nil.
+func (r *volumeReconciler) intruder(ctx context.Context, volume *corev1.PersistentVolume, record mirror.Record) (*corev1.PersistentVolumeClaim, error) {
+	ref := volume.Spec.ClaimRef
+	if ref == nil || ref.Name == "" || ref.Namespace == "" {
+		return nil, nil
+	}
+	claim, err := r.live.claim(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
+	if err != nil || claim == nil || claim.UID == record.ClaimUID || claim.Spec.VolumeName != volume.Name {
+		return nil, err
+	}
+	return claim, nil
 }
 
 func (r *volumeReconciler) isMirror(volume *corev1.PersistentVolume) bool {
@@ -67,6 +140,9 @@ func (r *volumeReconciler) release(ctx context.Context, name string) error {
 	}
 	why, err := r.leftover(ctx, r.live, volume)
 	if err != nil || why == "" {
+		return err
+	}
+	if err := r.putBackClaimRef(ctx, volume); err != nil {
 		return err
 	}
 	// Whatever its reclaim policy was edited to, the sooner the object is gone
@@ -92,11 +168,15 @@ func (r *volumeReconciler) followAffinity(ctx context.Context, volume *corev1.Pe
 		equality.Semantic.DeepEqual(origin.Spec.NodeAffinity, volume.Spec.NodeAffinity) {
 		return err
 	}
-	err = r.write.setNodeAffinity(ctx, volume, origin.Spec.NodeAffinity)
+	key, wanted := client.ObjectKeyFromObject(volume), origin.Spec.NodeAffinity.String()
+	if r.told.last(key) == wanted {
+		return nil // it was tried, and cannot be
+	}
+	err = r.write.setNodeAffinity(ctx, volume.DeepCopy(), origin.Spec.NodeAffinity)
 	if !apierrors.IsInvalid(err) {
 		return client.IgnoreNotFound(err)
 	}
-	if r.told.isNews(client.ObjectKeyFromObject(volume), origin.Spec.NodeAffinity.String()) {
+	if r.told.isNews(key, wanted) {
 		r.say.affinityDiffers(volume, origin)
 	}
 	return nil

@@ -74,9 +74,21 @@ func (w waker) mirrorsOfVolume(ctx context.Context, object client.Object) []reco
 	return woken
 }
 
-// inNamespace wakes the claims of a namespace that ask for mirrors.
+// inNamespace wakes the claims of a namespace that ask for mirrors, or are of a
+// class of Mooring's and have yet to be told how to ask.
 func (w waker) inNamespace(ctx context.Context, object client.Object) []reconcile.Request {
-	return w.claims(ctx, claimsByWish, wish, client.InNamespace(object.GetName()))
+	in := client.InNamespace(object.GetName())
+	woken := w.claims(ctx, claimsByWish, wish, in)
+	var classes storagev1.StorageClassList
+	if err := w.cache.List(ctx, &classes); err != nil {
+		log.FromContext(ctx).Error(err, "list classes from the cache")
+	}
+	for _, class := range classes.Items {
+		if class.Provisioner == w.names.Provisioner() {
+			woken = append(woken, w.claims(ctx, claimsByClass, class.Name, in)...)
+		}
+	}
+	return woken
 }
 
 // ofClass wakes the claims of a class.

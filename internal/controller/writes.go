@@ -15,7 +15,7 @@ import (
 	"github.com/mooring-k8s/mooring/pkg/mooringapi"
 )
 
-// fieldManager owns Mooring's condition, and so nobody else's.
+// fieldManager is who Mooring writes as, and who its events come from.
 const fieldManager = "mooring-controller"
 
 // writer holds every write that Mooring makes to the cluster, events and its
@@ -39,15 +39,20 @@ func (w writer) deleteVolume(ctx context.Context, volume *corev1.PersistentVolum
 // setNodeAffinity sets a mirror volume's node affinity; nil removes it. It fails
 // with a conflict if the volume has changed since it was read.
 func (w writer) setNodeAffinity(ctx context.Context, volume *corev1.PersistentVolume, affinity *corev1.VolumeNodeAffinity) error {
+	return w.patchVolume(ctx, volume, map[string]any{"nodeAffinity": affinity})
+}
+
+// patchVolume merges a change into a volume's spec, and leaves in volume what
+// the cluster answers.
+func (w writer) patchVolume(ctx context.Context, volume *corev1.PersistentVolume, spec map[string]any) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": volume.UID, "resourceVersion": volume.ResourceVersion},
-		"spec":     map[string]any{"nodeAffinity": affinity},
+		"spec":     spec,
 	})
 	if err != nil {
-		return fmt.Errorf("encode the node affinity of volume %s: %w", volume.Name, err)
+		return fmt.Errorf("encode a change of volume %s: %w", volume.Name, err)
 	}
-	target := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volume.Name}}
-	return w.client.Patch(ctx, target, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
+	return w.client.Patch(ctx, volume, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
 }
 
 // addFinalizer puts the finalizer on an origin claim, which must have been
@@ -91,5 +96,21 @@ func (w writer) setCondition(ctx context.Context, claim *corev1.PersistentVolume
 			WithLastProbeTime(condition.LastProbeTime).
 			WithLastTransitionTime(condition.LastTransitionTime))
 	apply := corev1apply.PersistentVolumeClaim(claim.Name, claim.Namespace).WithUID(claim.UID).WithStatus(status)
-	return w.client.Status().Apply(ctx, apply, client.FieldOwner(fieldManager), client.ForceOwnership)
+	return w.client.Status().Apply(ctx, apply, w.conditionOwner(), client.ForceOwnership)
+}
+
+// conditionOwner is who owns the condition of this provisioner name: under one
+// name for all, two installations would remove each other's. A name has at most
+// 63 characters, a field manager 128.
+func (w writer) conditionOwner() client.FieldOwner {
+	return client.FieldOwner(fieldManager + "/" + w.names.Provisioner())
+}
+
+// putBackClaimRef gives a mirror volume the claimRef that it was made with. It
+// fails with a conflict if the volume has changed since it was read.
+func (w writer) putBackClaimRef(ctx context.Context, volume *corev1.PersistentVolume, own *corev1.ObjectReference) error {
+	return w.patchVolume(ctx, volume, map[string]any{"claimRef": map[string]any{
+		"apiVersion": own.APIVersion, "kind": own.Kind, "namespace": own.Namespace, "name": own.Name, "uid": own.UID,
+		"resourceVersion": nil, "fieldPath": nil,
+	}})
 }

@@ -20,7 +20,7 @@ var ladder = []rung{
 	{"the origin is not itself a mirror", originIsNoMirror},
 	{"the origin's driver has a recipe", driverHasRecipe},
 	{"access, volume mode and size fit", claimFitsOrigin},
-	{"no older claim of the namespace mirrors the same handle", claimIsFirst},
+	{"no other claim of the namespace mirrors the same handle, or asked for it before", claimIsFirst},
 }
 
 // Rungs returns what each rung of the ladder asks for, the first one first.
@@ -80,5 +80,7 @@ func Decide(facts Facts) Decision {
 		Message: message,
 		Grant:   c.grant,
 		Volume:  c.volume(),
+
+		SharesHandle: c.mirror.SharedHandle,
 	}
 }

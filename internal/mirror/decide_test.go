@@ -1,6 +1,8 @@
 package mirror_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mooring-k8s/mooring/internal/mirror"
 	"github.com/mooring-k8s/mooring/pkg/mooringapi"
@@ -154,6 +157,15 @@ var notAllowed = []row{
 
 	// Rung 8.
 	{"an older rival", all(sharedHandle, rivals(mirror.Rival{Name: "older", UID: "x", Created: now.Add(-time.Second)})), mirror.Refuse, mirror.DuplicateMirror, "claim older"},
+	{"the oldest of several rivals, whatever their order", all(sharedHandle, rivals(
+		mirror.Rival{Name: "b", UID: "b", Created: now.Add(-time.Second)},
+		mirror.Rival{Name: "a", UID: "a", Created: now.Add(-time.Minute)},
+		mirror.Rival{Name: "c", UID: "c", Created: now.Add(-time.Second)},
+	)), mirror.Refuse, mirror.DuplicateMirror, "claim a of this namespace asked for it before"},
+	{"a younger rival that is served", all(sharedHandle, rivals(
+		mirror.Rival{Name: "older", UID: "x", Created: now.Add(-time.Second)},
+		mirror.Rival{Name: "served", UID: "y", Created: now.Add(time.Second), Served: true},
+	)), mirror.Refuse, mirror.DuplicateMirror, "claim served of this namespace mirrors it"},
 	{"a rival as old, of lesser UID", all(sharedHandle, rivals(mirror.Rival{Name: "twin", UID: "0", Created: now})), mirror.Refuse, mirror.DuplicateMirror, "claim twin"},
 }
 
@@ -348,6 +360,58 @@ func TestMessagesAreFitForATerminal(t *testing.T) {
 		got := mirror.Decide(facts)
 		if got.Verdict != mirror.Refuse || strings.ContainsAny(got.Message, "\n\x1b\u202e") || len(got.Message) > 4000 {
 			t.Errorf("%s: got %v, %d bytes: %q", name, got.Verdict, len(got.Message), got.Message)
+		}
+	}
+}
+
+// The same facts give the same words, in whatever order they come.
+func TestDecideIsDeterministic(t *testing.T) {
+	for name, change := range map[string]func(*mirror.Facts){
+		"parameters": func(f *mirror.Facts) {
+			f.Class.Parameters = map[string]string{}
+			for _, key := range strings.Split("abcdefghij", "") {
+				f.Class.Parameters[key] = key
+			}
+		},
+		"rivals": func(f *mirror.Facts) {
+			sharedHandle(f)
+			for i := range 10 {
+				f.Rivals = append(f.Rivals, mirror.Rival{Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i)), Created: now.Add(-time.Second)})
+			}
+		},
+	} {
+		said := map[string]bool{}
+		for range 50 {
+			facts := base()
+			change(&facts)
+			rand.Shuffle(len(facts.Rivals), func(i, j int) { facts.Rivals[i], facts.Rivals[j] = facts.Rivals[j], facts.Rivals[i] })
+			said[mirror.Decide(facts).Message] = true
+		}
+		if len(said) != 1 {
+			t.Errorf("%s: %d texts: %v", name, len(said), said)
+		}
+	}
+}
+
+func TestRivalOf(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*mirror.Facts)
+		served bool
+		want   bool
+	}{
+		{"a claim that can be mirrored", func(*mirror.Facts) {}, false, true},
+		{"one that is refused for its modes", func(f *mirror.Facts) {
+			f.Claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+		}, false, false},
+		{"one that names no origin", func(f *mirror.Facts) { f.Claim.Annotations, f.Claim.Spec.DataSourceRef = nil, nil }, false, false},
+		{"one that is served, whatever it names now", func(f *mirror.Facts) { f.Claim.Annotations, f.Claim.Spec.DataSourceRef = nil, nil }, true, true},
+	} {
+		facts := base()
+		tc.change(&facts)
+		rival, ok := mirror.RivalOf(names, facts.Claim, tc.served)
+		if ok != tc.want || rival.UID != facts.Claim.UID || rival.Served != tc.served {
+			t.Errorf("%s: got %+v, %v; want %v", tc.name, rival, ok, tc.want)
 		}
 	}
 }

@@ -41,20 +41,35 @@ type Facts struct {
 	Rivals []Rival
 }
 
-// Rival is a claim that asks for the same origin in the same namespace.
+// Rival is a claim that mirrors the same origin in the same namespace, or asks
+// to.
 type Rival struct {
 	Name    string
 	UID     types.UID
 	Created time.Time
+	// Served says that it has its mirror volume.
+	Served bool
 }
 
-// olderThan orders rivals: by creation, then by UID, so that every instance
-// finds the same one.
-func (r Rival) olderThan(other Rival) bool {
-	if !r.Created.Equal(other.Created) {
+// RivalOf returns a claim as a rival. Not every claim that names the origin is
+// one: what can never be mirrored stands in nobody's way.
+func RivalOf(names mooringapi.Names, claim *corev1.PersistentVolumeClaim, served bool) (rival Rival, ok bool) {
+	c := &climber{Facts: Facts{Names: names, Claim: claim}}
+	ok = served || claimIsFit(c) == nil && modesAreShareable(c) == nil
+	return Rival{Name: claim.Name, UID: claim.UID, Created: claim.CreationTimestamp.Time, Served: served}, ok
+}
+
+// comesBefore orders rivals: who is served, then by creation, then by UID, so
+// that every instance finds the same one first.
+func (r Rival) comesBefore(other Rival) bool {
+	switch {
+	case r.Served != other.Served:
+		return r.Served
+	case !r.Created.Equal(other.Created):
 		return r.Created.Before(other.Created)
+	default:
+		return r.UID < other.UID
 	}
-	return r.UID < other.UID
 }
 
 // Verdict is what is to be done about a claim. The zero value refuses.
@@ -90,4 +105,7 @@ type Decision struct {
 	Grant grant.Grant
 	// Volume is the mirror volume to be made, where the verdict is Allow.
 	Volume *corev1.PersistentVolume
+	// SharesHandle says that Volume has the origin's handle, so that it must be
+	// the namespace's only one.
+	SharesHandle bool
 }

@@ -48,6 +48,8 @@ const (
 	DuplicateMirror Reason = "DuplicateMirror"
 
 	VolumeNameTaken Reason = "VolumeNameTaken"
+	VolumeRejected  Reason = "VolumeRejected"
+	MirrorOfAnother Reason = "MirrorOfAnother"
 
 	Mirrored Reason = "Mirrored"
 )
@@ -140,9 +142,11 @@ func originReasons() []ReasonDoc {
 		{OriginReadOnly, Refuse, 7, "The claim asks for ReadWriteMany and the origin volume itself is only ReadOnlyMany.", AskingSide, newClaim + "with ReadOnlyMany", wakesOrigin},
 		{VolumeModeUnsupported, Refuse, 7, "The claim or the origin volume is of volumeMode Block.", AskingSide, "only file systems can be mirrored", wakesOrigin},
 		{TooLarge, Refuse, 7, "The claim requests more than the origin's capacity; such a claim would never bind.", AskingSide, newClaim + "with a smaller request (1 byte is enough)", wakesOrigin},
-		{DuplicateMirror, Refuse, 8, "An older claim of the namespace mirrors the same origin, and this driver's mirrors share the origin's handle, so that a Pod with both would get one mount twice.",
-			AskingSide, "use the older claim", "the older claim going away"},
+		{DuplicateMirror, Refuse, 8, "Another claim of the namespace mirrors the same origin, or asked for it before, and this driver's mirrors share the origin's handle, so that a Pod with both would get one mount twice.",
+			AskingSide, "use that claim", "that claim going away"},
 		{VolumeNameTaken, Refuse, 0, "A volume of the name that belongs to this claim exists and is not its mirror.", Administrator, "delete that volume object, after a look at what it is", "that volume going away"},
+		{VolumeRejected, Refuse, 0, "The API server does not let the mirror volume be made: an admission policy, or a missing right of Mooring's.", Administrator, "see the message for who rejects it", "half a minute, or " + wakesClaim},
+		{MirrorOfAnother, Refuse, 0, "The claim was bound to a mirror volume that was made for another claim, after somebody had changed that volume's claimRef. The volume is taken from it, and the claim ends Lost.", AskingSide, "delete the claim", wakesClaim},
 		{Mirrored, Allow, 0, "The claim is mirrored. Written only where something else was said before.", Nobody, "", ""},
 	}
 }

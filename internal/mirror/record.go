@@ -15,20 +15,24 @@ type Record struct {
 	Claim           types.NamespacedName
 	ClaimUID        types.UID
 	Origin          types.NamespacedName
+	OriginUID       types.UID
 	OriginVolume    string
 	OriginVolumeUID types.UID
 }
 
-// RecordOf reads a volume's record.
+// RecordOf reads a volume's record. A record that was copied to a volume of
+// another name, or is missing a part that nothing can be done without, is none.
 func RecordOf(names mooringapi.Names, volume *corev1.PersistentVolume) Record {
-	uid := volume.Annotations[names.MirrorClaimUID()]
-	if uid == "" {
+	uid := types.UID(volume.Annotations[names.MirrorClaimUID()])
+	claim, origin := split(volume.Annotations[names.MirrorClaim()]), split(volume.Annotations[names.OriginClaim()])
+	if uid == "" || volume.Name != VolumeName(uid) || claim.Name == "" || origin.Name == "" {
 		return Record{}
 	}
 	return Record{
-		Claim:           split(volume.Annotations[names.MirrorClaim()]),
-		ClaimUID:        types.UID(uid),
-		Origin:          split(volume.Annotations[names.OriginClaim()]),
+		Claim:           claim,
+		ClaimUID:        uid,
+		Origin:          origin,
+		OriginUID:       types.UID(volume.Annotations[names.OriginClaimUID()]),
 		OriginVolume:    volume.Annotations[names.OriginVolume()],
 		OriginVolumeUID: types.UID(volume.Annotations[names.OriginVolumeUID()]),
 	}
@@ -42,37 +46,50 @@ func split(text string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
+// SameOrigin reports whether two records are of one origin: the same claim and
+// volume, not only the same names.
+func (r Record) SameOrigin(other Record) bool {
+	return r.Origin == other.Origin && r.OriginUID == other.OriginUID &&
+		r.OriginVolume == other.OriginVolume && r.OriginVolumeUID == other.OriginVolumeUID
+}
+
+// ClaimRef returns the claimRef that the volume was made with.
+func (r Record) ClaimRef() *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: claimKind, Namespace: r.Claim.Namespace, Name: r.Claim.Name, UID: r.ClaimUID}
+}
+
+// HasOwnClaimRef reports whether a mirror volume's claimRef is the one it was
+// made with. With any other the binder could bind another claim to it: with
+// none, with one that has no UID, or with a stranger's.
+func HasOwnClaimRef(names mooringapi.Names, volume *corev1.PersistentVolume) bool {
+	own, ref := RecordOf(names, volume).ClaimRef(), volume.Spec.ClaimRef
+	return ref != nil && ref.UID == own.UID && ref.Namespace == own.Namespace && ref.Name == own.Name
+}
+
 // IsMirrorOf reports whether a volume is the mirror volume made for this claim
 // and nobody else's: by its record, by its claimRef, and by who made it. A
 // volume that merely has the right name is a stranger.
 func IsMirrorOf(names mooringapi.Names, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
-	ref := volume.Spec.ClaimRef
-	return volume.Name == VolumeName(claim.UID) &&
-		RecordOf(names, volume).ClaimUID == claim.UID &&
+	record := RecordOf(names, volume)
+	return record.ClaimUID == claim.UID && record.IsMirror() &&
+		record.Claim.Namespace == claim.Namespace && record.Claim.Name == claim.Name &&
 		volume.Annotations[mooringapi.ProvisionedBy] == names.Provisioner() &&
-		ref != nil && ref.UID == claim.UID && ref.Namespace == claim.Namespace && ref.Name == claim.Name
+		HasOwnClaimRef(names, volume)
 }
 
-// Leftover returns why a mirror volume no longer serves the claim that it was
-// made for, or "" while it does. A leftover's object is deleted, so that nobody
-// can be bound to it without a decision; that never touches the data.
+// Leftover returns why a mirror volume that has its own claimRef no longer
+// serves the claim that it was made for, or "" while it does. A leftover's
+// object is deleted; that never touches the data.
 //
 // The claim is the one that the record names, nil if none of that name exists.
 func Leftover(names mooringapi.Names, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) string {
-	record, ref := RecordOf(names, volume), volume.Spec.ClaimRef
 	switch {
 	case claim == nil:
 		return "its claim is gone"
-	case claim.UID != record.ClaimUID:
+	case claim.UID != RecordOf(names, volume).ClaimUID:
 		return "its claim was replaced by another of the same name"
-	case ref == nil || ref.UID == "":
-		return "its claimRef was cleared, so that any claim could take it"
-	case ref.UID != record.ClaimUID || ref.Namespace != record.Claim.Namespace || ref.Name != record.Claim.Name:
-		return "its claimRef names another claim"
 	case claim.Spec.VolumeName != "" && claim.Spec.VolumeName != volume.Name:
 		return "its claim is bound to another volume"
-	case volume.Status.Phase == corev1.VolumeAvailable:
-		return "it is Available, so that any claim could take it"
 	}
 	return ""
 }

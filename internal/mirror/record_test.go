@@ -20,8 +20,9 @@ func made() (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume) {
 }
 
 func TestRecordOf(t *testing.T) {
+	facts := base()
 	_, volume := made()
-	want := mirror.Record{Claim: key("tenant-1", "drive"), ClaimUID: askUID, Origin: key("drives", "mydrive"),
+	want := mirror.Record{Claim: key("tenant-1", "drive"), ClaimUID: askUID, Origin: key("drives", "mydrive"), OriginUID: facts.Origin.UID,
 		OriginVolume: "pvc-origin", OriginVolumeUID: "cccccccc-0000-4000-8000-000000000003"}
 	if got := mirror.RecordOf(names, volume); got != want || !got.IsMirror() {
 		t.Errorf("got %v, want %v", got, want)
@@ -38,10 +39,6 @@ func TestRecordOf(t *testing.T) {
 		if record != (mirror.Record{}) || record.IsMirror() {
 			t.Errorf("%s: got %v, want nothing", name, record)
 		}
-	}
-	volume.Annotations[names.MirrorClaim()] = "no slash"
-	if got := mirror.RecordOf(names, volume); !got.IsMirror() || got.Claim.Name != "" {
-		t.Errorf("a damaged record reads %v: want a mirror of no claim", got)
 	}
 }
 
@@ -103,15 +100,7 @@ func TestLeftover(t *testing.T) {
 			c.Spec.VolumeName, v.Status.Phase = "", ""
 		}, ""},
 		{"replaced", func(c *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume) { c.UID = "x" }, "replaced"},
-		{"claimRef cleared", func(_ *corev1.PersistentVolumeClaim, v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }, "cleared"},
-		{"claimRef without UID", func(_ *corev1.PersistentVolumeClaim, v *corev1.PersistentVolume) { v.Spec.ClaimRef.UID = "" }, "cleared"},
-		{"claimRef with another UID", func(_ *corev1.PersistentVolumeClaim, v *corev1.PersistentVolume) { v.Spec.ClaimRef.UID = "x" }, "another claim"},
-		{"claimRef in another namespace", func(_ *corev1.PersistentVolumeClaim, v *corev1.PersistentVolume) { v.Spec.ClaimRef.Namespace = "x" }, "another claim"},
-		{"claimRef with another name", func(_ *corev1.PersistentVolumeClaim, v *corev1.PersistentVolume) { v.Spec.ClaimRef.Name = "x" }, "another claim"},
 		{"claim bound elsewhere", func(c *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume) { c.Spec.VolumeName = "x" }, "another volume"},
-		{"available", func(_ *corev1.PersistentVolumeClaim, v *corev1.PersistentVolume) {
-			v.Status.Phase = corev1.VolumeAvailable
-		}, "Available"},
 		// The binder turns these back into Bound, and nobody else can take them.
 		{"released by mistake", func(_ *corev1.PersistentVolumeClaim, v *corev1.PersistentVolume) {
 			v.Status.Phase = corev1.VolumeReleased
@@ -132,5 +121,72 @@ func TestLeftover(t *testing.T) {
 	_, volume := made()
 	if got := mirror.Leftover(names, volume, nil); got != "its claim is gone" {
 		t.Errorf("without claim: got %q", got)
+	}
+}
+
+func TestHasOwnClaimRef(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		change func(*corev1.PersistentVolume)
+		want   bool
+	}{
+		{"as it was made", func(*corev1.PersistentVolume) {}, true},
+		{"after the binder has seen it", func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.ResourceVersion = "7" }, true},
+		{"cleared", func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }, false},
+		{"without UID", func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.UID = "" }, false},
+		{"another UID", func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.UID = "x" }, false},
+		{"another namespace", func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.Namespace = "x" }, false},
+		{"another name", func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.Name = "x" }, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, volume := made()
+			want := volume.Spec.ClaimRef.DeepCopy()
+			tc.change(volume)
+			if got := mirror.HasOwnClaimRef(names, volume); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+			if got := mirror.RecordOf(names, volume).ClaimRef(); *got != *want {
+				t.Errorf("the record gives %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+// A record is believed on the volume that it was written on, and whole.
+func TestDamagedRecords(t *testing.T) {
+	for name, change := range map[string]func(*corev1.PersistentVolume){
+		"copied to another volume":  func(v *corev1.PersistentVolume) { v.Name = "restored" },
+		"no UID":                    func(v *corev1.PersistentVolume) { delete(v.Annotations, names.MirrorClaimUID()) },
+		"no claim":                  func(v *corev1.PersistentVolume) { delete(v.Annotations, names.MirrorClaim()) },
+		"a claim without namespace": func(v *corev1.PersistentVolume) { v.Annotations[names.MirrorClaim()] = "drive" },
+		"no origin":                 func(v *corev1.PersistentVolume) { delete(v.Annotations, names.OriginClaim()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, volume := made()
+			change(volume)
+			if got := mirror.RecordOf(names, volume); got.IsMirror() {
+				t.Errorf("believed: %v", got)
+			}
+		})
+	}
+}
+
+func TestSameOrigin(t *testing.T) {
+	_, volume := made()
+	record := mirror.RecordOf(names, volume)
+	if !record.SameOrigin(record) {
+		t.Error("a record differs from itself")
+	}
+	for name, change := range map[string]func(*mirror.Record){
+		"another claim":              func(r *mirror.Record) { r.Origin.Name = "x" },
+		"a claim of that name anew":  func(r *mirror.Record) { r.OriginUID = "x" },
+		"another volume":             func(r *mirror.Record) { r.OriginVolume = "x" },
+		"a volume of that name anew": func(r *mirror.Record) { r.OriginVolumeUID = "x" },
+	} {
+		other := record
+		change(&other)
+		if record.SameOrigin(other) {
+			t.Errorf("%s: taken for the same origin", name)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,7 +43,8 @@ func classIsFit(c *climber) *refusal {
 	if c.Class == nil || c.Class.Name != asked || c.Class.Provisioner != c.Names.Provisioner() {
 		return refused(ClassNotFound, "spec.storageClassName %s is no StorageClass with provisioner %s", quote(asked), c.Names.Provisioner())
 	}
-	for key, value := range c.Class.Parameters {
+	for _, key := range slices.Sorted(maps.Keys(c.Class.Parameters)) {
+		value := c.Class.Parameters[key]
 		known := key == mooringapi.ParameterAccess && (value == mooringapi.AccessReadWrite || value == mooringapi.AccessReadOnly)
 		if !known {
 			return refused(ClassParameters, "StorageClass %s has the parameter %s: %s; expected none, or %s: %s or %s",
@@ -210,14 +212,24 @@ func claimIsFirst(c *climber) *refusal {
 	if !c.mirror.SharedHandle {
 		return nil
 	}
-	self := Rival{Name: c.Claim.Name, UID: c.Claim.UID, Created: c.Claim.CreationTimestamp.Time}
+	first := Rival{UID: c.Claim.UID, Created: c.Claim.CreationTimestamp.Time}
 	for _, rival := range c.Rivals {
-		if rival.UID != self.UID && rival.olderThan(self) {
-			return refused(DuplicateMirror, "claim %s of this namespace mirrors %s already, and this driver's mirrors cannot be told apart in one Pod: use that claim",
-				rival.Name, c.origin)
+		if rival.UID == c.Claim.UID {
+			continue // a claim that is served already is not decided about here
+		}
+		if rival.comesBefore(first) {
+			first = rival
 		}
 	}
-	return nil
+	if first.UID == c.Claim.UID {
+		return nil
+	}
+	how := "asked for it before"
+	if first.Served {
+		how = "mirrors it"
+	}
+	return refused(DuplicateMirror, "claim %s of this namespace %s, and this driver's mirrors of %s cannot be told apart in one Pod: use that claim",
+		first.Name, how, c.origin)
 }
 
 // deref returns what a pointer of the API points to, or the API's default.

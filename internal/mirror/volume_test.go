@@ -126,7 +126,7 @@ func TestLongNames(t *testing.T) {
 		t.Fatal("the test's names are not the longest there are")
 	}
 	record := mirror.RecordOf(names, got.Volume)
-	want := mirror.Record{Claim: key(facts.Claim.Namespace, longest("c")), ClaimUID: askUID, Origin: key(namespace, longest("o")),
+	want := mirror.Record{Claim: key(facts.Claim.Namespace, longest("c")), ClaimUID: askUID, Origin: key(namespace, longest("o")), OriginUID: facts.Origin.UID,
 		OriginVolume: longest("v"), OriginVolumeUID: facts.OriginVolume.UID}
 	if record != want {
 		t.Errorf("the record reads %v, want %v", record, want)

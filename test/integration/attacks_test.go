@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -126,42 +128,208 @@ func TestReleasedVolumeGoes(t *testing.T) {
 	})
 }
 
-// TestClearedWhileAway clears the claimRef of mirror volumes, one bound and one
-// Released, while no controller runs, and gives the binder all the time it
-// wants: a claim of the class that was refused is still not bound to them, nor
-// is one that asks for them by name.
+// TestClearedWhileAway changes the claimRef of mirror volumes while no controller
+// runs, and gives the binder all the time it wants. A claim of the class that
+// was refused is not bound to them, nor is one that asks for them by name. What
+// the binder does bind, by other ways, the controller takes from it as soon as
+// it is back, and says so.
 func TestClearedWhileAway(t *testing.T) {
 	t.Parallel()
 	w, own := ownWorld(t, controlplane.Options{})
 	controller := own.replica(t, "mooring-0", "--leader-elect=false").start(t)
 	o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
 	tenant, strangers := w.namespace("tenant", map[string]string{"type": "tenant"}), w.namespace("strangers", nil)
-	bound, released := w.mirror(tenant, "bound", o), w.mirror(tenant, "released", o)
-	volumes := []*corev1.PersistentVolume{w.isBound(bound), w.isBound(released)}
+	claims := map[string]*corev1.PersistentVolumeClaim{}
+	volumes := map[string]*corev1.PersistentVolume{}
+	for _, name := range []string{"bound", "cleared", "named", "taken", "namesake"} {
+		claims[name] = w.mirror(tenant, name, o)
+		volumes[name] = w.isBound(claims[name])
+	}
 	refused := w.mirror(strangers, "refused", o)
 	w.isRefused(refused, mirror.NotShared)
 	w.must(controller.Kill(), "kill the controller")
 
-	w.must(w.Delete(w.Context(), released), "delete a mirror")
-	w.isGone(released)
-	for _, volume := range volumes {
-		w.merge(volume, `{"spec":{"claimRef":null}}`)
+	for name, patch := range map[string]string{
+		"bound":    `{"spec":{"claimRef":null}}`,
+		"cleared":  `{"spec":{"claimRef":null}}`,
+		"named":    `{"spec":{"claimRef":null}}`,
+		"taken":    `{"spec":{"claimRef":null}}`,
+		"namesake": `{"spec":{"claimRef":{"uid":null,"resourceVersion":null}}}`,
+	} {
+		if name != "bound" {
+			w.must(w.Delete(w.Context(), claims[name]), "delete a mirror")
+			w.isGone(claims[name])
+			w.hasPhase(volumes[name], corev1.VolumeReleased)
+		}
+		w.merge(volumes[name], patch)
 	}
-	byName := w.claimOf(strangers, "by-name", class)
-	byName.Spec.VolumeName = volumes[1].Name
-	w.must(w.Create(w.Context(), byName), "create a claim that asks for the volume by name")
-	w.until("the Released one is Available", func(ctx context.Context) string {
-		w.must(w.Get(ctx, keyOf(volumes[1]), volumes[1]), "get the volume")
-		return unless(volumes[1].Status.Phase == corev1.VolumeAvailable, string(volumes[1].Status.Phase))
-	}, volumes[1])
-	for _, claim := range []*corev1.PersistentVolumeClaim{refused, byName} {
+	w.hasPhase(volumes["cleared"], corev1.VolumeAvailable)
+
+	// Three that want what is not theirs.
+	named := w.claimOf(strangers, "named", class)
+	named.Spec.VolumeName = volumes["named"].Name
+	taken := w.claimOf(strangers, "taken", class)
+	taken.Spec.VolumeName = volumes["taken"].Name
+	taken.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
+	namesake := w.claimOf(tenant, "namesake", "")
+	for _, claim := range []*corev1.PersistentVolumeClaim{named, taken, namesake} {
+		w.must(w.Create(w.Context(), claim), "create a thief")
+	}
+	for _, claim := range []*corev1.PersistentVolumeClaim{refused, named} {
 		w.merge(claim, `{"metadata":{"labels":{"look":"again"}}}`) // the binder looks at it once more
 		w.stillPending(claim)
 	}
+
 	w.must(controller.Start(t.Context()), "start the controller")
-	w.isGone(volumes[1])
+	for _, name := range []string{"cleared", "named", "taken", "namesake"} {
+		w.isGone(volumes[name])
+	}
 	w.stillPending(refused)
-	w.stillPending(byName)
+	w.stillPending(named)
+	for _, claim := range []*corev1.PersistentVolumeClaim{taken, namesake} {
+		w.until("the thief has lost its volume, or never had it", func(ctx context.Context) string {
+			w.must(w.Get(ctx, keyOf(claim), claim), "get the thief")
+			return unless(claim.Status.Phase != corev1.ClaimBound, "it is Bound")
+		}, claim)
+	}
+	if got := w.isBound(claims["bound"]); got.UID != volumes["bound"].UID {
+		t.Error("the claim whose volume's claimRef was cleared under it has lost it")
+	}
+}
+
+// TestMirrorOfAnother gives a claim a mirror volume that is bound to another
+// claim, by writing the volume's claimRef: it is taken from it, which it is told.
+func TestMirrorOfAnother(t *testing.T) {
+	t.Parallel()
+	w, own := ownWorld(t, controlplane.Options{})
+	controller := own.replica(t, "mooring-0", "--leader-elect=false").start(t)
+	o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
+	claim := w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o)
+	volume := w.isBound(claim)
+	w.must(controller.Kill(), "kill the controller")
+	w.must(w.Delete(w.Context(), claim), "delete the mirror")
+	w.isGone(claim)
+	thief := w.claimOf(w.namespace("strangers", nil), "thief", "")
+	thief.Spec.VolumeName = volume.Name
+	w.must(w.Create(w.Context(), thief), "create the thief")
+	w.merge(volume, fmt.Sprintf(`{"spec":{"claimRef":{"namespace":%q,"name":"thief","uid":%q,"resourceVersion":null}}}`, thief.Namespace, thief.UID))
+	w.until("the thief is bound", func(ctx context.Context) string {
+		w.must(w.Get(ctx, keyOf(thief), thief), "get the thief")
+		return unless(thief.Status.Phase == corev1.ClaimBound, string(thief.Status.Phase))
+	}, thief, volume)
+	w.must(controller.Start(t.Context()), "start the controller")
+	w.isSaid(thief, corev1.ConditionFalse, mirror.MirrorOfAnother)
+	w.isGone(volume)
+	w.until("the thief is Lost", func(ctx context.Context) string {
+		w.must(w.Get(ctx, keyOf(thief), thief), "get the thief")
+		return unless(thief.Status.Phase == corev1.ClaimLost, string(thief.Status.Phase))
+	}, thief)
+}
+
+// TestGrantEndsBeforeBinding ends a grant after the volume was made and before
+// the binder bound it: the volume is taken back.
+func TestGrantEndsBeforeBinding(t *testing.T) {
+	t.Parallel()
+	w, own := ownWorld(t, controlplane.Options{})
+	own.replica(t, "mooring-0").start(t)
+	o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
+	w.must(w.plane.ControllerManager().Kill(), "stop the binder")
+	claim := w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o)
+	volume := mirrorVolume(claim)
+	w.until("the volume is made", func(ctx context.Context) string {
+		return unless(w.Get(ctx, keyOf(volume), volume) == nil, "it is not")
+	}, claim)
+	w.grantTo(o.PersistentVolumeClaim, "nobody=yes")
+	w.until("the volume is being deleted", func(ctx context.Context) string {
+		err := w.Get(ctx, keyOf(volume), volume)
+		return unless(apierrors.IsNotFound(err) || volume.DeletionTimestamp != nil, "it is not")
+	}, volume, claim)
+	w.isSaid(claim, corev1.ConditionFalse, mirror.NotShared)
+	w.must(w.plane.ControllerManager().Start(t.Context()), "start the binder")
+	w.isGone(volume)
+	w.stillPending(claim)
+	w.grantTo(o.PersistentVolumeClaim, tenantsOnly)
+	w.isBound(claim)
+}
+
+// TestCopiedRecord is a volume to which somebody copied a mirror's annotations,
+// as tools that restore or clone manifests do: it is nobody's to delete.
+func TestCopiedRecord(t *testing.T) {
+	onEachGate(t, func(w *world) {
+		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
+		claim := w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o)
+		model := w.isBound(claim)
+		restored := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: w.prefix + "-restored", Annotations: model.Annotations}}
+		inTreeNFS(restored)
+		restored.Spec.AccessModes, restored.Spec.Capacity, restored.Spec.StorageClassName = model.Spec.AccessModes, model.Spec.Capacity, "somebody"
+		w.must(w.Create(w.Context(), restored), "create a volume with a copied record")
+		w.Cleanup(func() { _ = w.Delete(context.Background(), restored) })
+		w.must(w.Delete(w.Context(), claim), "delete the mirror")
+		w.isGone(model)
+		w.must(w.Get(w.Context(), keyOf(restored), restored), "get the volume with the copied record")
+		if restored.DeletionTimestamp != nil {
+			w.Errorf("a volume that is not a mirror was deleted:\n%s", w.show(restored))
+		}
+	})
+}
+
+// TestTwoAtOnce creates two claims in one second for an origin whose handle is
+// shared: one is served, whichever is looked at first.
+func TestTwoAtOnce(t *testing.T) {
+	onEachGate(t, func(w *world) {
+		name := w.prefix + ".example.com"
+		w.driver(name, false)
+		for i := range 10 {
+			o := w.originOf(w.namespace(fmt.Sprintf("owner%d", i), nil), "data", csiOf(name), granting(tenantsOnly))
+			tenant := w.namespace(fmt.Sprintf("tenant%d", i), map[string]string{"type": "tenant"})
+			twins := []*corev1.PersistentVolumeClaim{w.mirror(tenant, "a", o), w.mirror(tenant, "b", o)}
+			w.until("one is bound and the other refused", func(ctx context.Context) string {
+				bound, refused := 0, 0
+				for _, twin := range twins {
+					w.must(w.Get(ctx, keyOf(twin), twin), "get a claim")
+					if twin.Status.Phase == corev1.ClaimBound {
+						bound++
+					}
+					if conditionOf(twin).Reason == string(mirror.DuplicateMirror) {
+						refused++
+					}
+				}
+				return unless(bound == 1 && refused == 1, fmt.Sprintf("%d bound, %d refused", bound, refused))
+			}, twins[0], twins[1])
+		}
+	})
+}
+
+// TestForeignVolumeIsNoMirror is a claim that asks for a mirror with another
+// provisioner's class, which makes a volume under the very name that a mirror
+// volume would have: nobody calls that a mirror.
+func TestForeignVolumeIsNoMirror(t *testing.T) {
+	onEachGate(t, func(w *world) {
+		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
+		foreign := w.class("foreign", func(c *storagev1.StorageClass) { c.Provisioner = "somebody.example.com" })
+		claim := w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o, ofClass(foreign.Name), byAnnotation(o))
+		w.isRefused(claim, mirror.ClassNotFound)
+		empty := mirrorVolume(claim)
+		inTreeNFS(empty)
+		empty.Annotations = map[string]string{"pv.kubernetes.io/provisioned-by": "somebody.example.com"}
+		empty.Spec.StorageClassName, empty.Spec.AccessModes = foreign.Name, claim.Spec.AccessModes
+		empty.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: o.volume.Spec.Capacity[corev1.ResourceStorage]}
+		empty.Spec.ClaimRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID}
+		w.must(w.Create(w.Context(), empty), "create another provisioner's volume")
+		w.Cleanup(func() { _ = w.Delete(context.Background(), empty) })
+		w.isBound(claim)
+		w.isBound(w.mirror(claim.Namespace, "barrier", o)) // so the controller has seen the other
+		w.isSaid(claim, corev1.ConditionFalse, mirror.ClassNotFound)
+	})
+}
+
+// hasPhase waits until a volume is in a phase.
+func (w *world) hasPhase(volume *corev1.PersistentVolume, phase corev1.PersistentVolumePhase) {
+	w.Helper()
+	w.until("volume is "+string(phase), func(ctx context.Context) string {
+		w.must(w.Get(ctx, keyOf(volume), volume), "get the volume")
+		return unless(volume.Status.Phase == phase, string(volume.Status.Phase))
+	}, volume)
 }
 
 // TestSameText compares what a tenant can read for an origin that does not

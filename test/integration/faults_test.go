@@ -134,10 +134,32 @@ func TestLeaderKilled(t *testing.T) {
 	if strings.Contains(follower.metrics(t), `leader_election_master_status{name="mooring.pmp.crownlabs.polito.it"} 1`) {
 		t.Fatal("both lead")
 	}
-	claims := w.crowd(o, 200, w.tenants())
-	claims.boundAtLeast(w, 1)
+	tenants := w.tenants()
+	var claims *crowd
+	var wait sync.WaitGroup
+	wait.Go(func() { claims = w.crowd(o, 200, tenants) })
+	w.until("a mirror volume made", func(ctx context.Context) string { return unless(w.mirrorVolumes(ctx) > 0, "there is none") })
 	w.must(leader.Kill(), "kill the leader")
+	made := w.mirrorVolumes(t.Context())
+	wait.Wait()
 	claims.areBound(w)
+	if made >= 200 {
+		t.Errorf("the leader had made all %d volumes when it was killed: nothing was left for the other", made)
+	}
+}
+
+// mirrorVolumes counts the mirror volumes in the cluster.
+func (w *world) mirrorVolumes(ctx context.Context) int {
+	w.Helper()
+	var volumes corev1.PersistentVolumeList
+	w.must(w.List(ctx, &volumes), "list volumes")
+	count := 0
+	for i := range volumes.Items {
+		if mirror.RecordOf(names, &volumes.Items[i]).IsMirror() {
+			count++
+		}
+	}
+	return count
 }
 
 // TestControllerKilled kills the only replica in the middle of 200 claims and
@@ -152,11 +174,7 @@ func TestControllerKilled(t *testing.T) {
 	var wait sync.WaitGroup
 	wait.Go(func() { claims = w.crowd(o, 200, tenants) })
 	for range 3 {
-		w.until("a mirror volume made", func(ctx context.Context) string {
-			var volumes corev1.PersistentVolumeList
-			w.must(w.List(ctx, &volumes), "list volumes")
-			return unless(len(volumes.Items) > 1, "there is none")
-		})
+		w.until("a mirror volume made", func(ctx context.Context) string { return unless(w.mirrorVolumes(ctx) > 0, "there is none") })
 		w.must(only.Kill(), "kill the controller")
 		w.must(only.Start(t.Context()), "start the controller again")
 	}

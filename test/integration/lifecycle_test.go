@@ -18,6 +18,7 @@ import (
 	"github.com/mooring-k8s/mooring/internal/mirror"
 	"github.com/mooring-k8s/mooring/pkg/mooringapi"
 	"github.com/mooring-k8s/mooring/test/chart"
+	"github.com/mooring-k8s/mooring/test/controlplane"
 )
 
 func contains(text, part string) bool { return strings.Contains(text, part) }
@@ -233,38 +234,36 @@ func TestLongNames(t *testing.T) {
 	})
 }
 
-// TestMirrorIsReadBack kills nothing, but leaves the controller a volume that it
-// made before: it goes on, and makes no second one.
+// TestOwnVolumeIsMet starts the controller on a claim whose volume was made
+// before, by another leader or before a crash, and not bound yet: it says
+// nothing, changes nothing, and makes no second one.
 func TestOwnVolumeIsMet(t *testing.T) {
-	onEachGate(t, func(w *world) {
-		o := w.origin(w.namespace("owner", nil), "data")
-		tenant := w.namespace("tenant", map[string]string{"type": "tenant"})
-		claim := w.mirror(tenant, "m", o)
-		w.isRefused(claim, mirror.NotShared)
-
-		// What another leader had just made when this one takes over.
-		other := w.in(t)
-		twin := other.origin(other.namespace("owner", nil), "twin", granting(tenantsOnly))
-		model := other.isBound(other.mirror(other.namespace("tenant", map[string]string{"type": "tenant"}), "m", twin))
-		made := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{
-			Name: mirror.VolumeName(claim.UID), Annotations: model.Annotations, Labels: map[string]string{names.OriginLabel(): mirror.OriginHash(keyOf(o))},
-		}, Spec: model.Spec}
-		made.Annotations[names.MirrorClaim()], made.Annotations[names.MirrorClaimUID()] = tenant+"/m", string(claim.UID)
-		made.Annotations[names.OriginClaim()] = keyOf(o).String()
-		made.Spec.ClaimRef = &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: tenant, Name: "m", UID: claim.UID}
-		w.must(w.Create(w.Context(), made), "create the volume that another leader made")
-		w.grantTo(o.PersistentVolumeClaim, tenantsOnly)
-		if got := w.isBound(claim); got.UID != made.UID {
-			w.Errorf("bound to another volume than the one that was there")
-		}
-		var all corev1.PersistentVolumeList
-		w.must(w.List(w.Context(), &all), "list volumes")
-		for _, volume := range all.Items {
-			if ref := volume.Spec.ClaimRef; ref != nil && ref.UID == claim.UID && volume.Name != made.Name {
-				w.Errorf("a second volume %s was made", volume.Name)
-			}
-		}
-	})
+	t.Parallel()
+	w, own := ownWorld(t, controlplane.Options{})
+	o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
+	w.must(w.plane.ControllerManager().Kill(), "stop the binder")
+	claim := w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o)
+	made := w.mirrorVolumeOf(claim, o)
+	w.must(w.Create(w.Context(), made), "create the volume that was made before")
+	controller := own.replica(t, "mooring-0", "--leader-elect=false").start(t)
+	// The controller has looked at it when it has put the finalizer on.
+	w.until("the origin is held", func(ctx context.Context) string {
+		w.must(w.Get(ctx, keyOf(o), o.PersistentVolumeClaim), "get the origin")
+		return unless(slices.Contains(o.Finalizers, names.Finalizer()), "it is not")
+	}, o.PersistentVolumeClaim)
+	w.must(w.plane.ControllerManager().Start(t.Context()), "start the binder")
+	if got := w.isBound(claim); got.UID != made.UID {
+		t.Errorf("bound to another volume than the one that was there")
+	}
+	if condition := conditionOf(claim); condition.Type != "" {
+		t.Errorf("it was told %+v", condition)
+	}
+	if events := w.events(claim); len(events) != 0 {
+		t.Errorf("it was told by %d events:\n%s", len(events), w.show(claim))
+	}
+	if n := w.mirrorVolumes(t.Context()); n != 1 {
+		t.Errorf("there are %d mirror volumes:\n%s", n, controller.LogTail(20))
+	}
 }
 
 // absent fails if an object exists.

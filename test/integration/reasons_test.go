@@ -5,10 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mooring-k8s/mooring/internal/mirror"
 	"github.com/mooring-k8s/mooring/test/chart"
@@ -221,6 +224,8 @@ func TestEveryReasonHasARow(t *testing.T) {
 	rows := map[mirror.Reason]bool{
 		mirror.Mirrored:            true, // what is not refused: every other test
 		mirror.OriginBindingBroken: true, // TestOriginBindingBroken
+		mirror.MirrorOfAnother:     true, // TestMirrorOfAnother
+		mirror.VolumeRejected:      true, // TestVolumeRejected
 	}
 	for _, row := range reasonRows {
 		rows[row.reason] = true
@@ -255,4 +260,56 @@ func TestOriginBindingBroken(t *testing.T) {
 			w.absent(mirrorVolume(claim))
 		})
 	}
+}
+
+// TestVolumeRejected has an admission policy that lets no mirror volume be made
+// for one namespace: the claim is told so, and served when the policy is gone.
+func TestVolumeRejected(t *testing.T) {
+	onEachGate(t, func(w *world) {
+		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
+		tenant := w.namespace("tenant", map[string]string{"type": "tenant"})
+		w.rejectVolumesOf(tenant)
+		claim := w.mirror(tenant, "m", o)
+		said := w.isRefused(claim, mirror.VolumeRejected)
+		if !strings.Contains(said.Message, "not in this test") {
+			w.Errorf("the message does not say who rejects it: %q", said.Message)
+		}
+	})
+}
+
+// rejectVolumesOf makes a policy that refuses volumes for a namespace's claims,
+// and waits until it is in force.
+func (w *world) rejectVolumesOf(namespace string) {
+	w.Helper()
+	policy := &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metaNamed(w.prefix),
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Create},
+					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"persistentvolumes"}},
+				},
+			}}},
+			Validations: []admissionv1.Validation{{
+				Expression: "!has(object.spec.claimRef) || object.spec.claimRef.namespace != '" + namespace + "'",
+				Message:    "not in this test",
+			}},
+		},
+	}
+	w.must(w.Create(w.Context(), policy), "create a policy")
+	w.Cleanup(func() { _ = w.Delete(context.Background(), policy) })
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metaNamed(w.prefix),
+		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: w.prefix, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+	}
+	w.must(w.Create(w.Context(), binding), "bind the policy")
+	w.Cleanup(func() { _ = w.Delete(context.Background(), binding) })
+	w.until("the policy is in force", func(ctx context.Context) string {
+		trial := &corev1.PersistentVolume{ObjectMeta: metaNamed(w.prefix)}
+		inTreeNFS(trial)
+		trial.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+		trial.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1")}
+		trial.Spec.ClaimRef = &corev1.ObjectReference{Namespace: namespace, Name: "m"}
+		return unless(w.Create(ctx, trial, client.DryRunAll) != nil, "it is not")
+	}, policy)
 }

@@ -2,6 +2,7 @@ package integration_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -125,8 +126,18 @@ func TestOnlyServedNamespaces(t *testing.T) {
 	if left.Status.Phase == corev1.ClaimBound || len(w.events(left)) != 0 {
 		t.Fatalf("a claim of a namespace that is not served was acted on:\n%s", w.show(left))
 	}
+	silent := w.mirror(unserved, "silent", o, ofClass(w.prefix+"-selective"), withoutReference)
 	w.label(unserved, "served", "yes")
 	w.isBound(left)
+	w.until("a claim without reference is told so too", func(ctx context.Context) string {
+		w.must(w.Get(ctx, keyOf(silent), silent), "get the claim")
+		for _, condition := range silent.Status.Conditions {
+			if condition.Type == "selective.example.com/Mirrored" && condition.Reason == string(mirror.NoOrigin) {
+				return ""
+			}
+		}
+		return "it is not"
+	}, silent)
 }
 
 // TestBrokenGrantIsToldToItsOwner sees the owner told, once for each change.
@@ -154,4 +165,37 @@ func TestBrokenGrantIsToldToItsOwner(t *testing.T) {
 			t.Errorf("%d events for three changes:\n%s", len(events), w.show(o.PersistentVolumeClaim))
 		}
 	})
+}
+
+// TestTwoInstallations sees two installations of different names each keep its
+// condition on a claim that asks both.
+func TestTwoInstallations(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, gateOn.plane.ForTest(t), true)
+	for _, name := range []string{"one", "two"} {
+		own := install(t, w.plane, chartOptions(name, map[string]any{
+			"provisionerName": name + ".example.com",
+			"class":           map[string]any{"name": w.prefix + "-" + name},
+		}))
+		own.replica(t, name+"-0").start(t)
+	}
+	claim := w.claimOf(w.namespace("tenant", nil), "m", w.prefix+"-one")
+	claim.Annotations = map[string]string{"one.example.com/origin": "nowhere/one", "two.example.com/origin": "nowhere/two"}
+	w.must(w.Create(w.Context(), claim), "create a claim that asks both")
+	both := func(ctx context.Context) string {
+		w.must(w.Get(ctx, keyOf(claim), claim), "get the claim")
+		said := map[string]string{}
+		for _, condition := range claim.Status.Conditions {
+			said[string(condition.Type)] = condition.Reason
+		}
+		return unless(said["one.example.com/Mirrored"] == string(mirror.NotShared) && said["two.example.com/Mirrored"] == string(mirror.ClassNotFound), fmt.Sprint(said))
+	}
+	w.until("both say why not", both, claim)
+	w.merge(claim, `{"metadata":{"labels":{"look":"again"}}}`)
+	w.origin(w.namespace("barrier", nil), "barrier")
+	w.until("both still do", both, claim)
+
+	// What somebody else wipes is said again.
+	w.must(w.Status().Patch(w.Context(), claim, jsonMerge(`{"status":{"conditions":null}}`)), "wipe all conditions")
+	w.until("both say it again", both, claim)
 }

@@ -140,7 +140,7 @@ func (f *VerifiedVolume) compareLive(m Manifest, v receipt.Volume, facts Facts, 
 	}
 	if phase != corev1.VolumeAvailable && phase != corev1.VolumeBound && phase != corev1.VolumePending {
 		f.Drift = append(f.Drift, fmt.Sprintf("status.phase: is %s", phase))
-	} else if isBound(facts.Live) || promised && v.Live != nil && v.Live.ClaimUID != "" {
+	} else {
 		f.compareBinding(m, v, facts)
 	}
 }
@@ -148,15 +148,18 @@ func (f *VerifiedVolume) compareLive(m Manifest, v receipt.Volume, facts Facts, 
 // compareBinding finds a binding that is not proven, or not the recorded one any
 // more. A volume that lost its binding can be bound by another claim.
 func (f *VerifiedVolume) compareBinding(m Manifest, v receipt.Volume, facts Facts) {
+	hadClaim := v.Live != nil && v.Live.ClaimUID != ""
 	if !isBound(facts.Live) {
-		f.Drift = append(f.Drift, fmt.Sprintf("spec.claimRef.uid: is missing; the receipt says %s", v.Live.ClaimUID))
+		if hadClaim {
+			f.Drift = append(f.Drift, fmt.Sprintf("spec.claimRef.uid: is missing; the receipt says %s", v.Live.ClaimUID))
+		}
 		return
 	}
 	if refused := proveBinding(m.Name(), facts.Live, facts.Claim); refused != nil {
 		f.Drift = append(f.Drift, "spec.claimRef: "+refused.Message)
 		return
 	}
-	if v.Live != nil && v.Live.ClaimUID != "" && v.Live.ClaimUID != string(claimRefUID(facts.Live)) {
+	if hadClaim && v.Live.ClaimUID != string(claimRefUID(facts.Live)) {
 		f.Drift = append(f.Drift, fmt.Sprintf("spec.claimRef.uid: is %s; the receipt says %s", claimRefUID(facts.Live), v.Live.ClaimUID))
 	}
 }

@@ -91,6 +91,9 @@ func printVerification(w io.Writer, v verification) {
 	}
 	for _, volume := range v.Live.Volumes {
 		fmt.Fprintf(w, "live volume  %s %s\n", volume.Name, volume.State)
+		if volume.Compared && len(volume.Drift) == 0 {
+			fmt.Fprintln(w, "  no drift")
+		}
 		for _, drift := range volume.Drift {
 			fmt.Fprintf(w, "  drift      %s\n", drift)
 		}

@@ -24,6 +24,8 @@ type VerifiedVolume struct {
 	Outcome receipt.Outcome `json:"outcome"` // in the receipt
 	// State is one sentence about the live volume.
 	State string `json:"state"`
+	// Compared says that there is a live volume which the receipt answers for.
+	Compared bool `json:"compared"`
 	// Drift lists every field in which the live volume left the receipt.
 	Drift []string `json:"drift,omitempty"`
 	// OtherMetadata lists labels and annotations of other tools: no drift.
@@ -123,6 +125,7 @@ func (f *VerifiedVolume) compare(m Manifest, v receipt.Volume, facts Facts) {
 
 func (f *VerifiedVolume) compareLive(m Manifest, v receipt.Volume, facts Facts, promised bool) {
 	phase := livePhase(facts.Live)
+	f.Compared = true
 	f.State = fmt.Sprintf("is there, %s, UID %s", phase, liveUID(facts.Live))
 	// 1. It is the same object.
 	if promised && v.Live != nil && string(liveUID(facts.Live)) != v.Live.UID {

@@ -48,7 +48,7 @@ func (r *claimReconciler) Reconcile(ctx context.Context, request reconcile.Reque
 	if claim.Status.Phase == corev1.ClaimBound || claim.Status.Phase == corev1.ClaimLost {
 		return r.settle(ctx, claim)
 	}
-	facts, err := r.facts(ctx, claim)
+	facts, err := r.facts(ctx, r.cache, claim)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -61,7 +61,11 @@ func (r *claimReconciler) Reconcile(ctx context.Context, request reconcile.Reque
 
 // serve decides about a claim that is not bound yet, and does what follows.
 func (r *claimReconciler) serve(ctx context.Context, facts mirror.Facts) (ctrl.Result, error) {
-	claim, decision := facts.Claim, mirror.Decide(facts)
+	claim := facts.Claim
+	decision, err := r.decide(ctx, &facts)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	volume, err := r.cache.volume(ctx, mirror.VolumeName(claim.UID))
 	if err != nil {
 		return ctrl.Result{}, err
@@ -100,15 +104,27 @@ func (r *claimReconciler) settle(ctx context.Context, claim *corev1.PersistentVo
 // refuse says why a claim is not mirrored, after having taken back a volume
 // that was made for it and is not bound yet.
 func (r *claimReconciler) refuse(ctx context.Context, facts mirror.Facts, decision mirror.Decision, volume *corev1.PersistentVolume) (ctrl.Result, error) {
-	if volume != nil && mirror.IsMirrorOf(r.options.Names, volume, facts.Claim) {
-		if err := r.withdraw(ctx, facts); err != nil {
-			return ctrl.Result{}, err
+	if volume != nil && mirror.IsMadeFor(r.options.Names, volume, facts.Claim) {
+		taken, err := r.withdraw(ctx, facts.Claim)
+		if err != nil || !taken {
+			return ctrl.Result{}, err // bound, or allowed by now: the cache will know
 		}
 	}
 	if rest := untilBinderWrote(facts.Claim, facts.Now); rest > 0 {
 		return ctrl.Result{RequeueAfter: rest}, nil
 	}
-	return r.say.refusal(ctx, facts.Claim, decision)
+	return r.tell(ctx, facts.Claim, decision)
+}
+
+// tell says why a claim is not mirrored. Where another claim stands in its way
+// whose volume the cache does not know yet, it is to be looked at again: should
+// that volume go before the cache has shown it, nothing else would tell.
+func (r *claimReconciler) tell(ctx context.Context, claim *corev1.PersistentVolumeClaim, decision mirror.Decision) (ctrl.Result, error) {
+	result, err := r.say.refusal(ctx, claim, decision)
+	if decision.Reason == mirror.DuplicateMirror && result.RequeueAfter == 0 {
+		_, result.RequeueAfter = r.sharing.last(pair(mirror.Origin(r.options.Names, claim), claim.Namespace), time.Now())
+	}
+	return result, err
 }
 
 // binderPatience is how long a new claim is left to kube-controller-manager's

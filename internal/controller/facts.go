@@ -15,63 +15,66 @@ import (
 	"github.com/mooring-k8s/mooring/internal/mirror"
 )
 
-// facts gathers from the cache what a decision about a claim rests on.
-func (r *claimReconciler) facts(ctx context.Context, claim *corev1.PersistentVolumeClaim) (mirror.Facts, error) {
+// facts gathers what a decision about a claim rests on, from the cache or live;
+// but for its rivals, which decide adds where they count.
+func (r *claimReconciler) facts(ctx context.Context, from reader, claim *corev1.PersistentVolumeClaim) (mirror.Facts, error) {
 	facts := mirror.Facts{
 		Names:                r.options.Names,
 		Instance:             r.options.Instance,
 		RefuseUnknownDrivers: r.options.RefuseUnknownDrivers,
-		Now:                  time.Now(),
 		Claim:                claim,
 	}
 	var err error
-	if facts.Class, err = r.cache.class(ctx, className(claim)); err != nil {
+	if facts.Class, err = from.class(ctx, className(claim)); err != nil {
 		return facts, err
 	}
-	if facts.NamespaceLabels, err = r.cache.namespaceLabels(ctx, claim.Namespace); err != nil {
-		return facts, err
-	}
-	origin := mirror.Origin(r.options.Names, claim)
-	if origin.Name == "" {
-		return facts, nil
-	}
-	if facts.Origin, err = r.cache.claim(ctx, origin); err != nil {
-		return facts, err
-	}
-	if err = r.addVolume(ctx, &facts); err != nil {
-		return facts, err
-	}
-	facts.Rivals, err = r.rivals(ctx, origin, claim.Namespace)
-	return facts, err
+	return facts, r.addOrigin(ctx, &facts, from, from)
 }
 
 // confirm replaces what a yes rests on by live reads: the namespace's labels
 // and the origin claim. The origin volume's source is immutable, and that the
 // volume is still the origin's is checked by UID.
 func (r *claimReconciler) confirm(ctx context.Context, facts *mirror.Facts) error {
-	var err error
-	if facts.NamespaceLabels, err = r.live.namespaceLabels(ctx, facts.Claim.Namespace); err != nil {
-		return err
-	}
-	if facts.Origin, err = r.live.claim(ctx, mirror.Origin(r.options.Names, facts.Claim)); err != nil {
-		return err
-	}
-	facts.Now = time.Now()
-	return r.addVolume(ctx, facts)
+	return r.addOrigin(ctx, facts, r.live, r.cache)
 }
 
-func (r *claimReconciler) addVolume(ctx context.Context, facts *mirror.Facts) error {
-	facts.OriginVolume, facts.Driver = nil, nil
-	if facts.Origin == nil {
+// addOrigin fills in the namespace's labels and the origin claim from one
+// reader, and the origin's volume and driver from another.
+func (r *claimReconciler) addOrigin(ctx context.Context, facts *mirror.Facts, claims, volumes reader) error {
+	facts.Now = time.Now()
+	facts.Origin, facts.OriginVolume, facts.Driver, facts.Rivals = nil, nil, nil, nil
+	var err error
+	if facts.NamespaceLabels, err = claims.namespaceLabels(ctx, facts.Claim.Namespace); err != nil {
+		return err
+	}
+	origin := mirror.Origin(r.options.Names, facts.Claim)
+	if origin.Name == "" {
 		return nil
 	}
-	var err error
-	facts.OriginVolume, err = r.cache.volume(ctx, facts.Origin.Spec.VolumeName)
+	if facts.Origin, err = claims.claim(ctx, origin); err != nil || facts.Origin == nil {
+		return err
+	}
+	facts.OriginVolume, err = volumes.volume(ctx, facts.Origin.Spec.VolumeName)
 	if err != nil || facts.OriginVolume == nil || facts.OriginVolume.Spec.CSI == nil {
 		return err
 	}
-	facts.Driver, err = r.cache.driver(ctx, facts.OriginVolume.Spec.CSI.Driver)
+	facts.Driver, err = volumes.driver(ctx, facts.OriginVolume.Spec.CSI.Driver)
 	return err
+}
+
+// decide decides on facts. Rivals are looked for only where the mirror would
+// have its origin's handle: elsewhere they do not matter.
+func (r *claimReconciler) decide(ctx context.Context, facts *mirror.Facts) (mirror.Decision, error) {
+	decision := mirror.Decide(*facts)
+	if decision.Verdict != mirror.Allow || !decision.SharesHandle {
+		return decision, nil
+	}
+	var err error
+	facts.Rivals, err = r.rivals(ctx, mirror.Origin(r.options.Names, facts.Claim), facts.Claim.Namespace)
+	if err != nil {
+		return mirror.Decision{}, err
+	}
+	return mirror.Decide(*facts), nil
 }
 
 // rivals returns the claims of a namespace that mirror an origin, by the record
@@ -106,7 +109,7 @@ func (r *claimReconciler) rivals(ctx context.Context, origin types.NamespacedNam
 // knows, or one made so recently that it does not yet.
 func (r *claimReconciler) servedRivals(ctx context.Context, origin types.NamespacedName, namespace string) (map[types.UID]mirror.Rival, error) {
 	served := map[types.UID]mirror.Rival{}
-	if rival, ok := r.sharing.last(pair(origin, namespace), time.Now()); ok {
+	if rival, rest := r.sharing.last(pair(origin, namespace), time.Now()); rest > 0 {
 		claim, err := r.cache.claim(ctx, types.NamespacedName{Namespace: namespace, Name: rival.Name})
 		if err != nil {
 			return nil, err

@@ -37,18 +37,16 @@ func (l *originLocks) alone(origin types.NamespacedName) (release func()) {
 	return lock.Unlock
 }
 
-// write is held, within share, by the one maker that writes the origin; the
-// result lets go of it.
-func (l *originLocks) write(origin types.NamespacedName) (release func()) {
-	lock := &l.writing[l.stripe(origin)]
+// one is held, within share, by the one maker that does what the key names, such
+// as writing an origin; the result lets go of it. It is not to be held twice.
+func (l *originLocks) one(key string) (release func()) {
+	lock := &l.writing[l.stripe(key)]
 	lock.Lock()
 	return lock.Unlock
 }
 
 func (l *originLocks) of(origin types.NamespacedName) *sync.RWMutex {
-	return &l.locks[l.stripe(origin)]
+	return &l.locks[l.stripe(origin.String())]
 }
 
-func (l *originLocks) stripe(origin types.NamespacedName) uint64 {
-	return maphash.String(l.seed, origin.String()) % stripes
-}
+func (l *originLocks) stripe(key string) uint64 { return maphash.String(l.seed, key) % stripes }

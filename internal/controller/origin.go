@@ -92,10 +92,12 @@ func (r *originReconciler) letGo(ctx context.Context, key types.NamespacedName) 
 	}
 	var mirrors corev1.PersistentVolumeList
 	byLabel := client.MatchingLabels{r.options.Names.OriginLabel(): mirror.OriginHash(key)}
-	if err := r.live.List(ctx, &mirrors, byLabel, client.Limit(1)); err != nil {
+	if err := r.live.List(ctx, &mirrors, byLabel); err != nil {
 		return fmt.Errorf("list the mirror volumes of origin %s: %w", key, err)
 	}
-	if len(mirrors.Items) > 0 {
+	if slices.ContainsFunc(mirrors.Items, func(volume corev1.PersistentVolume) bool {
+		return mirror.RecordOf(r.options.Names, &volume).Origin == key // and not only its label, copied
+	}) {
 		return nil // the cache will learn of it, and of its end
 	}
 	if err := r.write.removeFinalizer(ctx, origin); err != nil {

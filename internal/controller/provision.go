@@ -38,20 +38,21 @@ func (r *claimReconciler) provision(ctx context.Context, facts mirror.Facts) (ct
 }
 
 // createAlone makes a volume with its origin's handle, of which a namespace may
-// have one: no other such volume of the origin is made meanwhile.
+// have one: no other such volume is made meanwhile, and the decision is made
+// once more after the wait.
 func (r *claimReconciler) createAlone(ctx context.Context, facts mirror.Facts, began time.Time) (ctrl.Result, error) {
-	origin := mirror.Origin(r.options.Names, facts.Claim)
-	release := r.locks.write(origin)
+	both := pair(mirror.Origin(r.options.Names, facts.Claim), facts.Claim.Namespace)
+	release := r.locks.one(both)
 	defer release()
 
-	var err error
-	if facts.Rivals, err = r.rivals(ctx, origin, facts.Claim.Namespace); err != nil {
+	decision, err := r.confirmed(ctx, &facts)
+	if err != nil {
 		return ctrl.Result{}, err
 	}
-	result, err := r.create(ctx, facts, mirror.Decide(facts), began)
+	result, err := r.create(ctx, facts, decision, began)
 	if r.made.rest(facts.Claim.UID, madeVolume{}, time.Now()) > 0 {
 		rival, _ := mirror.RivalOf(r.options.Names, facts.Claim, true)
-		r.sharing.remember(pair(origin, facts.Claim.Namespace), rival, time.Now())
+		r.sharing.remember(both, rival, time.Now())
 	}
 	return result, err
 }
@@ -59,7 +60,7 @@ func (r *claimReconciler) createAlone(ctx context.Context, facts mirror.Facts, b
 // create makes the volume of a decision, or says why there is none.
 func (r *claimReconciler) create(ctx context.Context, facts mirror.Facts, decision mirror.Decision, began time.Time) (ctrl.Result, error) {
 	if decision.Verdict != mirror.Allow {
-		return r.say.refusal(ctx, facts.Claim, decision)
+		return r.tell(ctx, facts.Claim, decision)
 	}
 	switch err := r.write.createVolume(ctx, decision.Volume); {
 	case apierrors.IsAlreadyExists(err):
@@ -81,20 +82,23 @@ func (r *claimReconciler) create(ctx context.Context, facts mirror.Facts, decisi
 // instance, or a leader that was, may have taken the finalizer off in between,
 // since it saw no volume; and then the origin may be gone.
 func (r *claimReconciler) secure(ctx context.Context, facts mirror.Facts, decision mirror.Decision) error {
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	gone := false
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		origin, err := r.live.claim(ctx, mirror.Origin(r.options.Names, facts.Claim))
 		if err != nil {
 			return err
 		}
-		if origin == nil || origin.UID != facts.Origin.UID || origin.DeletionTimestamp != nil && !r.holds(origin) {
-			log.FromContext(ctx).Info("the origin went while its mirror was made", "volume", decision.Volume.Name)
-			return r.write.deleteVolume(ctx, decision.Volume)
-		}
-		if r.holds(origin) {
+		gone = origin == nil || origin.UID != facts.Origin.UID || origin.DeletionTimestamp != nil && !r.holds(origin)
+		if gone || r.holds(origin) {
 			return nil
 		}
 		return r.write.addFinalizer(ctx, origin)
 	})
+	if err != nil || !gone {
+		return err
+	}
+	log.FromContext(ctx).Info("the origin went while its mirror was made", "volume", decision.Volume.Name)
+	return client.IgnoreNotFound(r.write.deleteVolume(ctx, decision.Volume))
 }
 
 // holds reports whether an origin has Mooring's finalizer.
@@ -110,7 +114,7 @@ func (r *claimReconciler) decideLive(ctx context.Context, facts *mirror.Facts) (
 	if err != nil || decision.Verdict != mirror.Allow || r.holds(facts.Origin) {
 		return decision, err
 	}
-	release := r.locks.write(mirror.Origin(r.options.Names, facts.Claim)) // of many workers one writes
+	release := r.locks.one(mirror.Origin(r.options.Names, facts.Claim).String()) // of many workers one writes
 	defer release()
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		decision, err = r.confirmed(ctx, facts)
@@ -127,7 +131,7 @@ func (r *claimReconciler) confirmed(ctx context.Context, facts *mirror.Facts) (m
 	if err := r.confirm(ctx, facts); err != nil {
 		return mirror.Decision{}, err
 	}
-	return mirror.Decide(*facts), nil
+	return r.decide(ctx, facts)
 }
 
 // meetLive looks at the volume that has the name of the one to be made, which
@@ -141,60 +145,4 @@ func (r *claimReconciler) meetLive(ctx context.Context, facts mirror.Facts, deci
 		return ctrl.Result{}, fmt.Errorf("volume %s existed and is gone: will try again", decision.Volume.Name)
 	}
 	return r.meet(ctx, facts, decision, volume)
-}
-
-// meet goes on with the claim's own volume, made by another leader or before a
-// crash; takes it back if it is of an origin that is no more; and refuses a
-// stranger, which is never adopted.
-func (r *claimReconciler) meet(ctx context.Context, facts mirror.Facts, decision mirror.Decision, volume *corev1.PersistentVolume) (ctrl.Result, error) {
-	names := r.options.Names
-	switch {
-	case !mirror.IsMirrorOf(names, volume, facts.Claim):
-		return r.say.refusal(ctx, facts.Claim, mirror.Decision{
-			Verdict: mirror.Refuse,
-			Reason:  mirror.VolumeNameTaken,
-			Message: fmt.Sprintf("a volume %s exists and is not this claim's mirror: an administrator must look at it and remove it", volume.Name),
-		})
-	case !mirror.RecordOf(names, volume).SameOrigin(mirror.RecordOf(names, decision.Volume)):
-		return ctrl.Result{}, r.withdraw(ctx, facts)
-	}
-	return ctrl.Result{}, nil
-}
-
-// withdraw deletes a volume that was made for a claim and not bound yet, if
-// live reads agree that the claim would not get this volume now. A volume that
-// is bound meanwhile has changed, so that its deletion fails as a conflict.
-func (r *claimReconciler) withdraw(ctx context.Context, facts mirror.Facts) error {
-	volume, err := r.unbound(ctx, facts.Claim)
-	if err != nil || volume == nil {
-		return err
-	}
-	decision, err := r.confirmed(ctx, &facts)
-	if err != nil {
-		return err
-	}
-	names := r.options.Names
-	if decision.Verdict == mirror.Allow && mirror.RecordOf(names, volume).SameOrigin(mirror.RecordOf(names, decision.Volume)) {
-		return nil
-	}
-	if err := r.write.deleteVolume(ctx, volume); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	log.FromContext(ctx).Info("took back a volume that was not bound yet", "volume", volume.Name, "reason", decision.Reason)
-	return nil
-}
-
-// unbound returns a claim's own mirror volume, read live, if neither it nor the
-// claim is bound; else nil.
-func (r *claimReconciler) unbound(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
-	volume, err := r.live.volume(ctx, mirror.VolumeName(claim.UID))
-	if err != nil || volume == nil || volume.DeletionTimestamp != nil || volume.Status.Phase == corev1.VolumeBound {
-		return nil, err
-	}
-	now, err := r.live.claim(ctx, client.ObjectKeyFromObject(claim))
-	if err != nil || now == nil || now.UID != claim.UID || now.Status.Phase == corev1.ClaimBound ||
-		!mirror.IsMirrorOf(r.options.Names, volume, now) {
-		return nil, err
-	}
-	return volume, nil
 }

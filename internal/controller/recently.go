@@ -65,10 +65,14 @@ func (r *recently[K, T]) rest(key K, what T, now time.Time) time.Duration {
 	return rest
 }
 
-// last returns what was written for the key, if the cache may still not show it.
-func (r *recently[K, T]) last(key K, now time.Time) (what T, ok bool) {
+// last returns what was written for the key, and for how long the cache may
+// still not show it; 0 if nothing was, or too long ago.
+func (r *recently[K, T]) last(key K, now time.Time) (what T, rest time.Duration) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	note, ok := r.notes[key]
-	return note.what, ok && now.Sub(note.when) < cachePatience
+	if !ok {
+		return what, 0
+	}
+	return note.what, max(cachePatience-now.Sub(note.when), 0)
 }

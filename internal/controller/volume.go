@@ -92,19 +92,20 @@ func (r *volumeReconciler) putBackClaimRef(ctx context.Context, volume *corev1.P
 	if err != nil {
 		return err
 	}
+	if intruder != nil {
+		if _, err := r.say.refusal(ctx, intruder, mirror.Decision{
+			Verdict: mirror.Refuse,
+			Reason:  mirror.MirrorOfAnother,
+			Message: fmt.Sprintf("volume %s is the mirror of another claim, and is taken from this one: delete this claim", volume.Name),
+		}); err != nil {
+			return err
+		}
+	}
 	if err := r.write.putBackClaimRef(ctx, volume, record.ClaimRef()); err != nil {
 		return fmt.Errorf("put back the claimRef of volume %s: %w", volume.Name, err)
 	}
 	log.FromContext(ctx).Info("put back the claimRef that somebody had changed", "claim", record.Claim.String())
-	if intruder == nil {
-		return nil
-	}
-	_, err = r.say.refusal(ctx, intruder, mirror.Decision{
-		Verdict: mirror.Refuse,
-		Reason:  mirror.MirrorOfAnother,
-		Message: fmt.Sprintf("volume %s is the mirror of another claim, and was taken from this one: delete this claim", volume.Name),
-	})
-	return err
+	return nil
 }
 
 // intruder returns the claim that a mirror volume's claimRef names instead of

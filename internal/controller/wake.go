@@ -231,13 +231,15 @@ func classChanged() predicate.Predicate {
 	})
 }
 
-// gone lets pass claims that are no more, or name another origin now.
+// gone lets pass claims that are no more, name another origin now, or are bound
+// by now: they stand in nobody's way any more, or in another way.
 func gone(names mooringapi.Names) predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			return e.ObjectOld.GetUID() != e.ObjectNew.GetUID() ||
-				e.ObjectOld.GetAnnotations()[names.Origin()] != e.ObjectNew.GetAnnotations()[names.Origin()]
+				e.ObjectOld.GetAnnotations()[names.Origin()] != e.ObjectNew.GetAnnotations()[names.Origin()] ||
+				asClaim(e.ObjectOld).Spec.VolumeName != asClaim(e.ObjectNew).Spec.VolumeName
 		},
 	}
 }

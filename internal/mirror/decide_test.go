@@ -57,6 +57,10 @@ var allowed = []row{
 	{"a shared handle", sharedHandle, mirror.Allow, mirror.Mirrored, "a Pod cannot have two volumes of one origin"},
 	{"a shared handle, and a younger rival", all(sharedHandle, rivals(mirror.Rival{Name: "younger", UID: "0", Created: now.Add(time.Second)})), mirror.Allow, mirror.Mirrored, ""},
 	{"a shared handle, as old as its rival, lesser UID", all(sharedHandle, rivals(mirror.Rival{Name: "twin", UID: "ffff", Created: now})), mirror.Allow, mirror.Mirrored, ""},
+	{"a shared handle, served itself, and an older rival that is not", all(sharedHandle, rivals(
+		mirror.Rival{Name: "older", UID: "0", Created: now.Add(-time.Hour)},
+		mirror.Rival{Name: "drive", UID: askUID, Created: now, Served: true},
+	)), mirror.Allow, mirror.Mirrored, ""},
 	{"a shared handle, and itself", all(sharedHandle, rivals(mirror.Rival{Name: "drive", UID: askUID, Created: now})), mirror.Allow, mirror.Mirrored, ""},
 }
 
@@ -166,6 +170,10 @@ var notAllowed = []row{
 		mirror.Rival{Name: "older", UID: "x", Created: now.Add(-time.Second)},
 		mirror.Rival{Name: "served", UID: "y", Created: now.Add(time.Second), Served: true},
 	)), mirror.Refuse, mirror.DuplicateMirror, "claim served of this namespace mirrors it"},
+	{"an older rival, both served", all(sharedHandle, rivals(
+		mirror.Rival{Name: "older", UID: "x", Created: now.Add(-time.Hour), Served: true},
+		mirror.Rival{Name: "drive", UID: askUID, Created: now, Served: true},
+	)), mirror.Refuse, mirror.DuplicateMirror, "claim older"},
 	{"a rival as old, of lesser UID", all(sharedHandle, rivals(mirror.Rival{Name: "twin", UID: "0", Created: now})), mirror.Refuse, mirror.DuplicateMirror, "claim twin"},
 }
 
@@ -404,6 +412,7 @@ func TestRivalOf(t *testing.T) {
 		{"one that is refused for its modes", func(f *mirror.Facts) {
 			f.Claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 		}, false, false},
+		{"one of volumeMode Block", func(f *mirror.Facts) { f.Claim.Spec.VolumeMode = ptr(corev1.PersistentVolumeBlock) }, false, false},
 		{"one that names no origin", func(f *mirror.Facts) { f.Claim.Annotations, f.Claim.Spec.DataSourceRef = nil, nil }, false, false},
 		{"one that is served, whatever it names now", func(f *mirror.Facts) { f.Claim.Annotations, f.Claim.Spec.DataSourceRef = nil, nil }, true, true},
 	} {

@@ -52,10 +52,11 @@ type Rival struct {
 }
 
 // RivalOf returns a claim as a rival. Not every claim that names the origin is
-// one: what can never be mirrored stands in nobody's way.
+// one: what its own spec keeps from ever being a mirror stands in nobody's way.
 func RivalOf(names mooringapi.Names, claim *corev1.PersistentVolumeClaim, served bool) (rival Rival, ok bool) {
 	c := &climber{Facts: Facts{Names: names, Claim: claim}}
-	ok = served || claimIsFit(c) == nil && modesAreShareable(c) == nil
+	ok = served || claimIsFit(c) == nil && modesAreShareable(c) == nil &&
+		deref(claim.Spec.VolumeMode, corev1.PersistentVolumeFilesystem) == corev1.PersistentVolumeFilesystem
 	return Rival{Name: claim.Name, UID: claim.UID, Created: claim.CreationTimestamp.Time, Served: served}, ok
 }
 

@@ -146,7 +146,7 @@ func originReasons() []ReasonDoc {
 			AskingSide, "use that claim", "that claim going away"},
 		{VolumeNameTaken, Refuse, 0, "A volume of the name that belongs to this claim exists and is not its mirror.", Administrator, "delete that volume object, after a look at what it is", "that volume going away"},
 		{VolumeRejected, Refuse, 0, "The API server does not let the mirror volume be made: an admission policy, or a missing right of Mooring's.", Administrator, "see the message for who rejects it", "half a minute, or " + wakesClaim},
-		{MirrorOfAnother, Refuse, 0, "The claim was bound to a mirror volume that was made for another claim, after somebody had changed that volume's claimRef. The volume is taken from it, and the claim ends Lost.", AskingSide, "delete the claim", wakesClaim},
+		{MirrorOfAnother, Refuse, 0, "The claim was bound to a mirror volume that was made for another claim, after somebody had changed that volume's claimRef. The volume is taken from it, and the claim ends Lost or Pending.", AskingSide, "delete the claim", wakesClaim},
 		{Mirrored, Allow, 0, "The claim is mirrored. Written only where something else was said before.", Nobody, "", ""},
 	}
 }

@@ -66,20 +66,25 @@ func HasOwnClaimRef(names mooringapi.Names, volume *corev1.PersistentVolume) boo
 	return ref != nil && ref.UID == own.UID && ref.Namespace == own.Namespace && ref.Name == own.Name
 }
 
-// IsMirrorOf reports whether a volume is the mirror volume made for this claim
-// and nobody else's: by its record, by its claimRef, and by who made it. A
-// volume that merely has the right name is a stranger.
-func IsMirrorOf(names mooringapi.Names, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+// IsMadeFor reports whether a volume was made as the mirror volume of this claim
+// and nobody else's: by its record, and by who made it. A volume that merely has
+// the right name is a stranger.
+func IsMadeFor(names mooringapi.Names, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	record := RecordOf(names, volume)
-	return record.ClaimUID == claim.UID && record.IsMirror() &&
+	return record.IsMirror() && record.ClaimUID == claim.UID &&
 		record.Claim.Namespace == claim.Namespace && record.Claim.Name == claim.Name &&
-		volume.Annotations[mooringapi.ProvisionedBy] == names.Provisioner() &&
-		HasOwnClaimRef(names, volume)
+		volume.Annotations[mooringapi.ProvisionedBy] == names.Provisioner()
 }
 
-// Leftover returns why a mirror volume that has its own claimRef no longer
-// serves the claim that it was made for, or "" while it does. A leftover's
-// object is deleted; that never touches the data.
+// IsMirrorOf reports whether a volume was made for this claim, and is still only
+// this claim's to be bound to.
+func IsMirrorOf(names mooringapi.Names, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	return IsMadeFor(names, volume, claim) && HasOwnClaimRef(names, volume)
+}
+
+// Leftover returns why a mirror volume no longer serves the claim that it was
+// made for, or "" while it does. A leftover's object is deleted; that never
+// touches the data.
 //
 // The claim is the one that the record names, nil if none of that name exists.
 func Leftover(names mooringapi.Names, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) string {

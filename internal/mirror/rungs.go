@@ -212,12 +212,15 @@ func claimIsFirst(c *climber) *refusal {
 	if !c.mirror.SharedHandle {
 		return nil
 	}
-	first := Rival{UID: c.Claim.UID, Created: c.Claim.CreationTimestamp.Time}
+	self := Rival{UID: c.Claim.UID, Created: c.Claim.CreationTimestamp.Time}
 	for _, rival := range c.Rivals {
-		if rival.UID == c.Claim.UID {
-			continue // a claim that is served already is not decided about here
+		if rival.UID == self.UID {
+			self.Served = rival.Served
 		}
-		if rival.comesBefore(first) {
+	}
+	first := self
+	for _, rival := range c.Rivals {
+		if rival.UID != self.UID && rival.comesBefore(first) {
 			first = rival
 		}
 	}

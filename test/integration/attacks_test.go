@@ -3,6 +3,7 @@ package integration_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -259,7 +260,8 @@ func TestCopiedRecord(t *testing.T) {
 		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
 		claim := w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o)
 		model := w.isBound(claim)
-		restored := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: w.prefix + "-restored", Annotations: model.Annotations}}
+		restored := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{
+			Name: w.prefix + "-restored", Annotations: model.Annotations, Labels: model.Labels}}
 		inTreeNFS(restored)
 		restored.Spec.AccessModes, restored.Spec.Capacity, restored.Spec.StorageClassName = model.Spec.AccessModes, model.Spec.Capacity, "somebody"
 		w.must(w.Create(w.Context(), restored), "create a volume with a copied record")
@@ -270,6 +272,10 @@ func TestCopiedRecord(t *testing.T) {
 		if restored.DeletionTimestamp != nil {
 			w.Errorf("a volume that is not a mirror was deleted:\n%s", w.show(restored))
 		}
+		w.until("the origin is let go: a copy is no mirror", func(ctx context.Context) string {
+			w.must(w.Get(ctx, keyOf(o), o.PersistentVolumeClaim), "get the origin")
+			return unless(!slices.Contains(o.Finalizers, names.Finalizer()), "it has the finalizer")
+		}, o.PersistentVolumeClaim, restored)
 	})
 }
 
@@ -298,6 +304,57 @@ func TestTwoAtOnce(t *testing.T) {
 			}, twins[0], twins[1])
 		}
 	})
+}
+
+// TestServedClaimKeepsItsPlace stops the binder between a claim's volume and its
+// binding, and lets a twin ask in the same moment: the one that is served stays
+// so, however often it is looked at, and the twin gets its place when it goes.
+func TestServedClaimKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	w, own := ownWorld(t, controlplane.Options{})
+	own.replica(t, "mooring-0").start(t)
+	name := w.prefix + ".example.com"
+	w.driver(name, false)
+	owner, tenant := w.namespace("owner", nil), w.namespace("tenant", map[string]string{"type": "tenant"})
+	var origins []origin
+	for i := range 8 { // about half of the twins have the lesser UID
+		origins = append(origins, w.originOf(owner, fmt.Sprintf("data%d", i), csiOf(name), granting(tenantsOnly)))
+	}
+	w.must(w.plane.ControllerManager().Kill(), "stop the binder")
+	for i, o := range origins {
+		first := w.mirror(tenant, fmt.Sprintf("first%d", i), o)
+		made := mirrorVolume(first)
+		w.until("the volume is made", func(ctx context.Context) string {
+			return unless(w.Get(ctx, keyOf(made), made) == nil, "it is not")
+		}, first)
+		twin := w.mirror(tenant, fmt.Sprintf("twin%d", i), o)
+		w.isRefused(twin, mirror.DuplicateMirror)
+		for range 3 {
+			w.merge(first, fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, names.Provisioner()+"/look", worlds.Add(1)))
+			w.merge(o.PersistentVolumeClaim, fmt.Sprintf(`{"metadata":{"annotations":{%q:"type in (tenant,x%d)"}}}`, names.ReadWriteGrant(), worlds.Add(1)))
+		}
+		if i%2 == 1 {
+			continue
+		}
+		// The asking side turns to something else while nothing is bound: its
+		// volume is taken back, and the twin comes next.
+		w.merge(first, fmt.Sprintf(`{"metadata":{"annotations":{%q:"nowhere/else"}}}`, names.Origin()))
+		w.isRefused(first, mirror.OriginAmbiguous)
+		w.isTerminating(made)
+		w.merge(made, `{"metadata":{"finalizers":null}}`) // what the stopped controller manager would do
+		w.until("the twin's volume is made", func(ctx context.Context) string {
+			return unless(w.Get(ctx, keyOf(mirrorVolume(twin)), mirrorVolume(twin)) == nil, "it is not")
+		}, first, twin)
+	}
+	w.must(w.plane.ControllerManager().Start(t.Context()), "start the binder")
+	for i := range origins {
+		bound, left := "first", "twin"
+		if i%2 == 0 {
+			bound, left = left, bound
+		}
+		w.isBound(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: fmt.Sprintf("%s%d", bound, i)}})
+		w.stillPending(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: fmt.Sprintf("%s%d", left, i)}})
+	}
 }
 
 // TestForeignVolumeIsNoMirror is a claim that asks for a mirror with another

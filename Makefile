@@ -107,6 +107,11 @@ try-nfs:
 controlplane: ## Build etcd, kube-apiserver, kube-controller-manager of K8S_VERSION (long, once).
 	@cd test && go run -buildvcs=false ./controlplane/build
 
+# Not part of `make test`: it needs root, and namespaces that a container may deny.
+.PHONY: test-node
+test-node: ## See Pods share data through mirrors, on real kubelets (root; builds long, once).
+	@test/node/run.sh $(TESTFLAGS)
+
 ##@ Check
 
 .PHONY: lint

@@ -58,7 +58,7 @@ image: ## Build the controller's image: IMAGE=<registry>/<repository>:<tag>, ARC
 test: test-unit test-fuzz test-integration try-csinode try-nfs ## Run all tests that this machine can run, and say which it cannot.
 
 .PHONY: test-all
-test-all: lint verify-generated test-unit test-fuzz test-integration test-csinode test-nfs demo ## All that is checked before a change is taken; fails where something cannot be run.
+test-all: lint verify-generated test-unit test-fuzz test-integration test-csinode test-nfs demo test-node ## All that is checked before a change is taken; fails where something cannot be run.
 
 .PHONY: test-unit
 test-unit: need-cc ## Run the unit tests, without any server.
@@ -125,6 +125,8 @@ lint: $(GOLANGCI_LINT) ## Run the linters over every module, and check that the 
 	@cd test && ../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../.golangci.yml ./...
 	@echo "lint: test/csinode module"
 	@cd test/csinode && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
+	@echo "lint: test/node module"
+	@cd test/node && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
 
 .PHONY: generate
 generate: ## Write what is generated again, such as docs/reasons.md.

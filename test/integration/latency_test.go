@@ -52,8 +52,8 @@ func TestGrantLatency(t *testing.T) {
 		watch.Stop()
 	}
 	slices.Sort(took)
-	t.Logf("grant added -> claim Bound over %d grants: median %v, 90%% %v, worst %v (controller built with the race detector)",
-		grants, took[grants/2].Round(time.Millisecond), took[grants*9/10].Round(time.Millisecond), took[grants-1].Round(time.Millisecond))
+	t.Logf("grant added -> claim Bound over %d grants: median %v, 90%% %v, worst %v (controller built with %q)",
+		grants, took[grants/2].Round(time.Millisecond), took[grants*9/10].Round(time.Millisecond), took[grants-1].Round(time.Millisecond), raceFlags)
 }
 
 // TestProbe sees the controller know whether its cluster keeps a reference to

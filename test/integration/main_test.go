@@ -40,14 +40,15 @@ func onEachGate(t *testing.T, test func(w *world)) {
 	}
 }
 
-// controllerBinary builds the controller with the race detector, once.
+// controllerBinary builds the controller, once.
 var controllerBinary = sync.OnceValues(func() (string, error) {
 	root, err := repositoryRoot()
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(root, ".cache", "test", "mooring-controller")
-	build := exec.CommandContext(context.Background(), "go", "build", "-race", "-o", path, "./cmd/mooring-controller")
+	args := append([]string{"build", "-o", path}, raceFlags...)
+	build := exec.CommandContext(context.Background(), "go", append(args, "./cmd/mooring-controller")...)
 	build.Dir = root
 	if output, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the controller: %w\n%s", err, output)

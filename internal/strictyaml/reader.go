@@ -11,7 +11,10 @@ import (
 
 // reader turns the nodes of a document into values, and collects what it
 // refuses.
-type reader struct{ problems Problems }
+type reader struct {
+	problems Problems
+	tags     map[position]bool // where nodes with a tag begin
+}
 
 func (r *reader) refuse(field, detail string) any {
 	r.problems = append(r.problems, Problem{field, detail})
@@ -24,7 +27,7 @@ func (r *reader) value(node *yaml.Node, field string, depth int) any {
 		return r.refuse(field, fmt.Sprintf("nested more than %d levels deep", maxDepth))
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
 		return r.refuse(field, "anchors (&) and aliases (*) are not accepted; write the value out, or quote it if it is a text")
-	case node.Style&yaml.TaggedStyle != 0:
+	case node.Style&yaml.TaggedStyle != 0 || r.tags[position{node.Line, node.Column}]:
 		return r.refuse(field, "a tag (!) is not accepted; write the plain value, or quote it if it is a text")
 	}
 	switch node.Kind {

@@ -63,7 +63,7 @@ func Decode(data []byte, maxBytes int, into any) Problems {
 		return problems
 	}
 	// 2. Values that readers take differently.
-	var r reader
+	r := reader{tags: exclamations(data)}
 	value := r.value(root, "", 0)
 	if len(r.problems) > 0 {
 		return r.problems

@@ -8,7 +8,8 @@ export K8S_VERSION
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # How long each fuzz target runs in `make test`.
-FUZZTIME ?= 5s
+# A number of executions (1000x) or a time (10m).
+FUZZTIME ?= 1000x
 # What further flags `go test` gets, such as TESTFLAGS='-run TestGrant'.
 TESTFLAGS ?=
 # How many minutes the integration suites may take altogether.
@@ -71,7 +72,7 @@ test-unit: tell-race ## Run the unit tests, without any server.
 
 .PHONY: test-fuzz
 test-fuzz: ## Run each fuzz target for FUZZTIME beyond its seeds.
-	@echo "test: fuzz targets, $(FUZZTIME) each"
+	@echo "test: fuzz targets, $(FUZZTIME) each beyond their seeds"
 	@tools/fuzz.sh $(FUZZTIME)
 
 # -count=1: what these tests depend on (the chart, the examples, the control

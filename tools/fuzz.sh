@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs every fuzz target of the root module for a short while each, beyond its
+# Runs every fuzz target of the root module, for a time or a number of executions, beyond its
 # seed corpus. The targets are discovered: a new one needs no entry anywhere.
 #
-#   tools/fuzz.sh 5s
+#   tools/fuzz.sh 1000x
 set -eu
 cd "$(dirname "$0")/.."
 duration=$1

@@ -117,6 +117,13 @@ var (
 		`|=|<<)$`)
 )
 
+// isSurprise tells whether the parser takes a plain word for something else than
+// a text. It has ways of its own to read a number: it drops every _ first, so
+// that 0_x0 is one to it.
+func isSurprise(node *yaml.Node) bool {
+	return node.ShortTag() != "!!str" || surprises.MatchString(strings.ReplaceAll(node.Value, "_", ""))
+}
+
 func (r *reader) scalar(node *yaml.Node, field string) any {
 	if node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		return node.Value
@@ -128,7 +135,7 @@ func (r *reader) scalar(node *yaml.Node, field string) any {
 		return text == "true"
 	case wholeNumber.MatchString(text):
 		return json.Number(text)
-	case surprises.MatchString(text):
+	case surprises.MatchString(text) || isSurprise(node):
 		return r.refuse(field, "YAML readers disagree about this unquoted value; put it in quotes if it is a text, or write a plain decimal number")
 	default:
 		return node.Value

@@ -21,6 +21,7 @@ type sample struct {
 func TestSurprises(t *testing.T) {
 	for _, value := range []string{
 		"y", "n", "yes", "No", "on", "Off", "True", "FALSE", "0750", "-010", "1_000", "+1", "0x1f", "0o17", "0b1",
+		"0_X0", "0_x1f", "_1", "1_e3", "._5", "-0_b1", "0_o7", "+_1", "1_.5", ".i_nf",
 		"1.5", ".5", "1.", "1e3", "1.5e-3", ".inf", "-.Inf", ".NaN", "1:30", "190:20:30", "2024-01-01", "2024-01-01T00:00:00Z",
 		"=", "~", "null", "NULL", "", "!!str x", "!x y", "&a b", "12345678901234567890",
 	} {
@@ -133,7 +134,7 @@ func TestNamesThatHoldValues(t *testing.T) {
 // What is accepted must mean the same to the YAML reader that Kubernetes' own
 // tools use.
 func FuzzSameMeaningAsKubernetes(f *testing.F) {
-	for _, seed := range []string{"text: a", "number: 1", "text: 010", "text: on", "map: {a: b}", `{"text":"x"}`, "text: >\n a\n b\n", "text: 'a''b'", "list: [1, a]"} {
+	for _, seed := range []string{"text: a", "number: 1", "text: 010", "text: on", "map: {a: b}", `{"text":"x"}`, "text: >\n a\n b\n", "text: 'a''b'", "list: [1, a]", "map: {0_X0: 0}"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

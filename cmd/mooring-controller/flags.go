@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -36,12 +38,19 @@ type flags struct {
 	leaseNamespace    string
 	logFormat         string
 	logLevel          string
+	adopt             string
+	maxRevocations    string
+	brakeConfigMap    string
 }
 
 // choices are the flags that were checked and parsed.
 type choices struct {
 	names    mooringapi.Names
 	selector labels.Selector // nil: all namespaces
+	// maxRevocations and maxRevokedPercent are how much may be revoked in 10
+	// minutes before deletions stop; the larger counts.
+	maxRevocations    int
+	maxRevokedPercent int
 }
 
 func newCommand() *cobra.Command {
@@ -83,6 +92,12 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0: none")
 	set.BoolVar(&f.leaderElect, "leader-elect", true, "work only while holding the lease")
 	set.StringVar(&f.leaseNamespace, "leader-election-namespace", os.Getenv("POD_NAMESPACE"), "namespace of the lease; unset: the Pod's")
+	set.StringVar(&f.adopt, "adopt", "Report",
+		"mirrors that CrownLabs' provisioner made: Report (record them, revoke none), Enforce (as its own) or Off (leave them alone)")
+	set.StringVar(&f.maxRevocations, "max-revocations", "20,5%",
+		"how many mirrors, or which part of all, may be revoked in 10 minutes before deletions stop; the larger counts")
+	set.StringVar(&f.brakeConfigMap, "brake-configmap", "mooring-brake",
+		"ConfigMap of the Pod's namespace that records a stop of deletions")
 	set.StringVar(&f.logFormat, "log-format", "json", "json or text")
 	set.StringVar(&f.logLevel, "log-level", "info", "info or debug")
 }
@@ -94,8 +109,12 @@ func (f *flags) check() (choices, error) {
 		namesErr = fmt.Errorf("--provisioner-name: %w", namesErr)
 	}
 	selector, selectorErr := f.selector()
-	problems := errors.Join(namesErr, selectorErr, f.checkWords(), f.checkNumbers(), f.checkLease())
-	return choices{names: names, selector: selector}, problems
+	count, percent, revocationsErr := ParseMaxRevocations(f.maxRevocations)
+	if revocationsErr != nil {
+		revocationsErr = fmt.Errorf("--max-revocations %w", revocationsErr)
+	}
+	problems := errors.Join(namesErr, selectorErr, f.checkWords(), f.checkNumbers(), revocationsErr, f.checkLease(), f.checkBrake())
+	return choices{names: names, selector: selector, maxRevocations: count, maxRevokedPercent: percent}, problems
 }
 
 // selector returns the namespaces to be served; nil means all.
@@ -112,13 +131,17 @@ func (f *flags) selector() (labels.Selector, error) {
 
 func (f *flags) checkWords() error {
 	var problems []error
-	for _, choice := range []struct{ flag, value, first, second string }{
-		{"unknown-drivers", f.unknownDrivers, "share", "refuse"},
-		{"log-format", f.logFormat, "json", "text"},
-		{"log-level", f.logLevel, "info", "debug"},
+	for _, choice := range []struct {
+		flag, value string
+		words       []string
+	}{
+		{"unknown-drivers", f.unknownDrivers, []string{"share", "refuse"}},
+		{"adopt", f.adopt, []string{"Report", "Enforce", "Off"}},
+		{"log-format", f.logFormat, []string{"json", "text"}},
+		{"log-level", f.logLevel, []string{"info", "debug"}},
 	} {
-		if choice.value != choice.first && choice.value != choice.second {
-			problems = append(problems, fmt.Errorf("--%s %q: expected %s or %s", choice.flag, choice.value, choice.first, choice.second))
+		if !slices.Contains(choice.words, choice.value) {
+			problems = append(problems, fmt.Errorf("--%s %q: expected %s", choice.flag, choice.value, strings.Join(choice.words, " or ")))
 		}
 	}
 	return errors.Join(problems...)
@@ -145,6 +168,13 @@ func (f *flags) checkLease() error {
 			"name the lease's namespace, or use --leader-elect=false"))
 	}
 	return errors.Join(problems...)
+}
+
+func (f *flags) checkBrake() error {
+	if len(validation.IsDNS1123Subdomain(f.brakeConfigMap)) > 0 {
+		return fmt.Errorf("--brake-configmap %q: expected the name of a ConfigMap such as mooring-brake", f.brakeConfigMap)
+	}
+	return nil
 }
 
 // buildVersion returns the stamped version, or what the Go toolchain knows.

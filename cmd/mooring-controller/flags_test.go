@@ -33,6 +33,7 @@ func TestFlags(t *testing.T) {
 			"--kubeconfig=/nowhere", "--provisioner-name=mirror.example.com", "--instance=lab", "--namespace-selector=team in (a, b)",
 			"--unknown-drivers=refuse", "--workers=1", "--kube-api-qps=5", "--kube-api-burst=10", "--metrics-bind-address=0",
 			"--health-probe-bind-address=:9", "--leader-elect=false", "--leader-election-namespace=x", "--log-format=text", "--log-level=debug",
+			"--adopt=Enforce", "--max-revocations=0", "--brake-configmap=lab-brake",
 		}, nil},
 		{"no lease needs no namespace", []string{"--leader-election-namespace=", "--leader-elect=false"}, nil},
 		{"provisioner name with a slash", []string{"--provisioner-name=a/b"}, []string{"--provisioner-name", "DNS subdomain"}},
@@ -43,6 +44,11 @@ func TestFlags(t *testing.T) {
 		{"unknown choice of unknown drivers", []string{"--unknown-drivers=maybe"}, []string{`--unknown-drivers "maybe": expected share or refuse`}},
 		{"unknown log format", []string{"--log-format=xml"}, []string{"--log-format"}},
 		{"unknown log level", []string{"--log-level=trace"}, []string{"--log-level"}},
+		{"unknown way to adopt", []string{"--adopt=report"}, []string{`--adopt "report": expected Report or Enforce or Off`}},
+		{"a limit of revocations that is none", []string{"--max-revocations=5 %"}, []string{`--max-revocations "5 %": expected a whole number`}},
+		{"no limit of revocations", []string{"--max-revocations="}, []string{`--max-revocations ""`}},
+		{"no ConfigMap for the brake", []string{"--brake-configmap="}, []string{`--brake-configmap ""`}},
+		{"a ConfigMap in capitals", []string{"--brake-configmap=Brake"}, []string{`--brake-configmap "Brake"`}},
 		{"no workers", []string{"--workers=0"}, []string{"--workers 0"}},
 		{"negative rate", []string{"--kube-api-qps=-1"}, []string{"--kube-api-qps"}},
 		{"negative burst", []string{"--kube-api-burst=-1"}, []string{"--kube-api-burst"}},
@@ -72,6 +78,15 @@ func TestNamespaceSelectorIsOptional(t *testing.T) {
 	}
 	if chosen, err := parse(t, "--namespace-selector=team=lab").check(); err != nil || chosen.selector.String() != "team=lab" {
 		t.Errorf("with the flag: %v, %v", chosen.selector, err)
+	}
+}
+
+func TestRevocationChoices(t *testing.T) {
+	if chosen, err := parse(t).check(); err != nil || chosen.maxRevocations != 20 || chosen.maxRevokedPercent != 5 {
+		t.Errorf("by default: %+v, %v", chosen, err)
+	}
+	if chosen, err := parse(t, "--max-revocations=7").check(); err != nil || chosen.maxRevocations != 7 || chosen.maxRevokedPercent != 0 {
+		t.Errorf("a number only: %+v, %v", chosen, err)
 	}
 }
 

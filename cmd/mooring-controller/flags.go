@@ -60,7 +60,7 @@ func newCommand() *cobra.Command {
 		Short: "Bind claims to mirrors of volumes that other namespaces share",
 		Long: "mooring-controller is the PVC mirror provisioner: it binds a claim that names a claim of\n" +
 			"another namespace to a volume that reaches the same data, if that claim's owner granted it.",
-		Args:          cobra.NoArgs,
+		Args:          noArgs,
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -74,14 +74,31 @@ func newCommand() *cobra.Command {
 	}
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	f.register(command.Flags())
+	command.CompletionOptions.DisableDefaultCmd = true // the image has no shell
+	command.AddCommand(newCleanupCommand())
 	return command
 }
 
-func (f *flags) register(set *pflag.FlagSet) {
+// noArgs refuses what is no flag.
+func noArgs(command *cobra.Command, args []string) error {
+	if err := cobra.NoArgs(command, args); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// registerInstallation registers what says which installation it is.
+func (f *flags) registerInstallation(set *pflag.FlagSet) {
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; unset: $KUBECONFIG, then the Pod's service account")
 	set.StringVar(&f.provisionerName, "provisioner-name", mooringapi.DefaultProvisioner,
 		"name that classes, annotations, the finalizer and the condition start with; choose it before the first claim")
 	set.StringVar(&f.instance, "instance", "mooring", "this installation's name; names the lease, and is recorded on the volumes it makes")
+	set.BoolVar(&f.leaderElect, "leader-elect", true, "work only while holding the lease")
+	set.StringVar(&f.leaseNamespace, "leader-election-namespace", os.Getenv("POD_NAMESPACE"), "namespace of the lease; unset: the Pod's")
+}
+
+func (f *flags) register(set *pflag.FlagSet) {
+	f.registerInstallation(set)
 	set.StringVar(&f.namespaceSelector, "namespace-selector", "", "label selector of the namespaces whose claims are served; empty: all")
 	set.StringVar(&f.unknownDrivers, "unknown-drivers", "share",
 		"volumes of drivers without a recipe: share (the same handle, if the driver needs no attaching) or refuse")
@@ -90,8 +107,6 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.IntVar(&f.kubeAPIBurst, "kube-api-burst", 0, "burst above --kube-api-qps; 0: twice that")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0: none")
 	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0: none")
-	set.BoolVar(&f.leaderElect, "leader-elect", true, "work only while holding the lease")
-	set.StringVar(&f.leaseNamespace, "leader-election-namespace", os.Getenv("POD_NAMESPACE"), "namespace of the lease; unset: the Pod's")
 	set.StringVar(&f.adopt, "adopt", "Report",
 		"mirrors that CrownLabs' provisioner made: Report (record them, revoke none), Enforce (as its own) or Off (leave them alone)")
 	set.StringVar(&f.maxRevocations, "max-revocations", "20,5%",
@@ -104,17 +119,23 @@ func (f *flags) register(set *pflag.FlagSet) {
 
 // check returns the parsed flags, or everything that is wrong with them.
 func (f *flags) check() (choices, error) {
-	names, namesErr := mooringapi.NewNames(f.provisionerName)
-	if namesErr != nil {
-		namesErr = fmt.Errorf("--provisioner-name: %w", namesErr)
-	}
+	chosen, installationErr := f.checkInstallation()
 	selector, selectorErr := f.selector()
 	count, percent, revocationsErr := ParseMaxRevocations(f.maxRevocations)
 	if revocationsErr != nil {
 		revocationsErr = fmt.Errorf("--max-revocations %w", revocationsErr)
 	}
-	problems := errors.Join(namesErr, selectorErr, f.checkWords(), f.checkNumbers(), revocationsErr, f.checkLease(), f.checkBrake())
-	return choices{names: names, selector: selector, maxRevocations: count, maxRevokedPercent: percent}, problems
+	chosen.selector, chosen.maxRevocations, chosen.maxRevokedPercent = selector, count, percent
+	return chosen, errors.Join(installationErr, selectorErr, f.checkWords(), f.checkNumbers(), revocationsErr, f.checkBrake())
+}
+
+// checkInstallation checks what says which installation it is.
+func (f *flags) checkInstallation() (choices, error) {
+	names, err := mooringapi.NewNames(f.provisionerName)
+	if err != nil {
+		err = fmt.Errorf("--provisioner-name: %w", err)
+	}
+	return choices{names: names}, errors.Join(err, f.checkLease())
 }
 
 // selector returns the namespaces to be served; nil means all.

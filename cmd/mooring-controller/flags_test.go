@@ -96,6 +96,7 @@ func TestUsage(t *testing.T) {
 		"unknown flag": {"--no-such-flag"},
 		"no number":    {"--workers=many"},
 		"bad value":    {"--workers=0"},
+		"no flag":      {"start"},
 	} {
 		command := newCommand()
 		command.SetArgs(args)

@@ -67,8 +67,27 @@ func (o Options) withDefaults() (Options, error) {
 
 // Render returns the objects that an installation would create: validated
 // against the chart's schema, read strictly, in the order of the templates'
-// names. There is exactly one Deployment among them, the controller's.
+// names. There is exactly one Deployment among them, the controller's. Helm's
+// hooks are not among them.
 func Render(o Options) ([]*unstructured.Unstructured, error) {
+	objects, err := renderAll(o)
+	if err != nil {
+		return nil, err
+	}
+	objects = slices.DeleteFunc(objects, isHook)
+	deployments := 0
+	for _, object := range objects {
+		if object.GetKind() == deploymentKind {
+			deployments++
+		}
+	}
+	if deployments != 1 {
+		return nil, fmt.Errorf("expected one Deployment in the rendered chart, found %d", deployments)
+	}
+	return objects, nil
+}
+
+func renderAll(o Options) ([]*unstructured.Unstructured, error) {
 	files, err := renderFiles(context.Background(), o)
 	if err != nil {
 		return nil, err
@@ -83,15 +102,6 @@ func Render(o Options) ([]*unstructured.Unstructured, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		objects = append(objects, inFile...)
-	}
-	deployments := 0
-	for _, object := range objects {
-		if object.GetKind() == deploymentKind {
-			deployments++
-		}
-	}
-	if deployments != 1 {
-		return nil, fmt.Errorf("expected one Deployment in the rendered chart, found %d", deployments)
 	}
 	return objects, nil
 }

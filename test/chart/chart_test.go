@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,6 +79,13 @@ func TestRefusals(t *testing.T) {
 		{"a provisioner name of Kubernetes", values(map[string]any{"provisionerName": "mirror.k8s.io"}), "/provisionerName"},
 		{"a provisioner name that no class accepts", values(map[string]any{"provisionerName": strings.Repeat("a", 64)}), "/provisionerName"},
 		{"an unknown access", values(map[string]any{"class": map[string]any{"access": "ReadOnce"}}), "/class/access"},
+		{"an unknown answer to a revocation", values(map[string]any{"class": map[string]any{"onRevoke": "Evict"}}), "/class/onRevoke"},
+		{"a delay that is none", values(map[string]any{"class": map[string]any{"revokeAfter": "soon"}}), "/class/revokeAfter"},
+		{"a delay without unit", values(map[string]any{"class": map[string]any{"revokeAfter": "5"}}), "/class/revokeAfter"},
+		{"a limit of revocations that is none", values(map[string]any{"maxRevocations": "5 %"}), "/maxRevocations"},
+		{"a limit of revocations above all", values(map[string]any{"maxRevocations": "101%"}), "/maxRevocations"},
+		{"a limit of revocations below nothing", values(map[string]any{"maxRevocations": -1}), "/maxRevocations"},
+		{"an unknown way to adopt", values(map[string]any{"adopt": "maybe"}), "/adopt"},
 		{"an unknown answer about unknown drivers", values(map[string]any{"unknownDrivers": "maybe"}), "/unknownDrivers"},
 		{"root", values(map[string]any{"podSecurity": map[string]any{"runAsUser": 0}}), "/podSecurity/runAsUser"},
 		{"labels that are the chart's", values(map[string]any{"podLabels": map[string]any{"app.kubernetes.io/name": "x"}}), "invalid propertyName 'app.kubernetes.io/name'"},
@@ -108,7 +116,7 @@ func TestObjectsAreWellFormed(t *testing.T) {
 			"repository":  "registry.example.com/mooring",
 			"pullSecrets": []any{map[string]any{"name": "pull"}},
 		},
-		"class":                     map[string]any{"access": "ReadOnly"},
+		"class":                     map[string]any{"access": "ReadOnly", "onRevoke": "Delete"},
 		"namespaceSelector":         "team in (a, b), !private # not a comment",
 		"metrics":                   map[string]any{"service": map[string]any{"create": true, "annotations": map[string]any{"a": "b"}}},
 		"podAnnotations":            map[string]any{"a": "b"},
@@ -119,6 +127,19 @@ func TestObjectsAreWellFormed(t *testing.T) {
 		"affinity":                  map[string]any{"podAntiAffinity": map[string]any{}},
 		"priorityClassName":         "high",
 	})})
+	kinds := wellFormed(t, objects)
+	want := []string{"ClusterRole", "ClusterRoleBinding", "Deployment", "Role", "RoleBinding", "Service", "ServiceAccount", "StorageClass"}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("got the kinds %v, want %v", kinds, want)
+	}
+	if want := "--namespace-selector=team in (a, b), !private # not a comment"; !slices.Contains(chart.ControllerArgs(objects), want) {
+		t.Errorf("got the arguments %q, want %q among them", chart.ControllerArgs(objects), want)
+	}
+}
+
+// wellFormed returns the kinds of objects, sorted.
+func wellFormed(t *testing.T, objects []*unstructured.Unstructured) []string {
+	t.Helper()
 	var kinds []string
 	for _, object := range objects {
 		kinds = append(kinds, object.GetKind())
@@ -131,13 +152,7 @@ func TestObjectsAreWellFormed(t *testing.T) {
 		}
 	}
 	slices.Sort(kinds)
-	want := []string{"ClusterRole", "ClusterRoleBinding", "Deployment", "Role", "RoleBinding", "Service", "ServiceAccount", "StorageClass"}
-	if !slices.Equal(kinds, want) {
-		t.Errorf("got the kinds %v, want %v", kinds, want)
-	}
-	if want := "--namespace-selector=team in (a, b), !private # not a comment"; !slices.Contains(chart.ControllerArgs(objects), want) {
-		t.Errorf("got the arguments %q, want %q among them", chart.ControllerArgs(objects), want)
-	}
+	return kinds
 }
 
 // The whole of what the controller may do. A right more or less is a change of
@@ -163,6 +178,8 @@ func TestPermissions(t *testing.T) {
 	role := one[rbacv1.Role](t, objects)
 	expectRules(t, role.Rules, []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"create"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"mooring-brake"}, Verbs: []string{"get", "update", "patch"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create"}},
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{"mooring.pmp.crownlabs.polito.it"}, Verbs: []string{"get", "update"}},
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
 	})
@@ -185,9 +202,17 @@ func expectRules(t *testing.T, got, want []rbacv1.PolicyRule) {
 // What must never be given, whatever values are set: said here once more, for
 // the day on which somebody changes the list above.
 func TestNoPermissionToDestroy(t *testing.T) {
-	for _, set := range []map[string]any{nil, {"unknownDrivers": "share", "namespaceSelector": "a=b"}, {"leaderElect": false, "replicas": 1}} {
-		objects := render(t, chart.Options{Values: values(set)})
-		rules := slices.Concat(one[rbacv1.ClusterRole](t, objects).Rules, one[rbacv1.Role](t, objects).Rules)
+	for _, set := range []map[string]any{
+		nil, {"unknownDrivers": "share", "namespaceSelector": "a=b"}, {"leaderElect": false, "replicas": 1}, {"adopt": "Enforce", "maxRevocations": "0"},
+	} {
+		objects := append(render(t, chart.Options{Values: values(set)}), cleanup(t, chart.Options{Values: values(set)}).Objects...)
+		var rules []rbacv1.PolicyRule
+		for _, role := range all[rbacv1.ClusterRole](t, objects) {
+			rules = append(rules, role.Rules...)
+		}
+		for _, role := range all[rbacv1.Role](t, objects) {
+			rules = append(rules, role.Rules...)
+		}
 		for _, rule := range rules {
 			everything := slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs, rule.NonResourceURLs)
 			if slices.Contains(everything, "*") {
@@ -236,10 +261,50 @@ func TestClass(t *testing.T) {
 	if class.Annotations["storageclass.kubernetes.io/is-default-class"] != "false" {
 		t.Errorf("the class may be the cluster's default: annotations %v", class.Annotations)
 	}
+	expectRevocation(t, class, "Report", "5m")
+
+	deleting := render(t, chart.Options{Values: values(map[string]any{
+		"provisionerName": "mirror.example.com", "class": map[string]any{"onRevoke": "Delete", "revokeAfter": "1h30m"},
+	})})
+	expectRevocation(t, one[storagev1.StorageClass](t, deleting), "Delete", "1h30m")
 
 	none := render(t, chart.Options{Values: values(map[string]any{"class": map[string]any{"create": false}})})
 	if classes := all[storagev1.StorageClass](t, none); len(classes) > 0 {
 		t.Errorf("class.create=false, but there is class %q", classes[0].Name)
+	}
+}
+
+func expectRevocation(t *testing.T, class storagev1.StorageClass, onRevoke, after string) {
+	t.Helper()
+	if class.Annotations["mirror.example.com/on-revoke"] != onRevoke || class.Annotations["mirror.example.com/revoke-after"] != after {
+		t.Errorf("got the annotations %v, want %s after %s", class.Annotations, onRevoke, after)
+	}
+}
+
+// The right to delete claims is there only for a class that says so, of this
+// chart or by the administrator's word.
+func TestPermissionToDeleteClaims(t *testing.T) {
+	deleting := map[string]any{"onRevoke": "Delete"}
+	elsewhere := map[string]any{"onRevoke": "Delete", "create": false}
+	for _, tc := range []struct {
+		name   string
+		values map[string]any
+		want   bool
+	}{
+		{"the defaults", nil, false},
+		{"a class that says Delete", map[string]any{"class": deleting}, true},
+		{"a class that says Delete, but is not made", map[string]any{"class": elsewhere}, false},
+		{"classes made elsewhere", map[string]any{"class": elsewhere, "allowClaimDeletion": true}, true},
+		{"by word only", map[string]any{"allowClaimDeletion": true}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			role := one[rbacv1.ClusterRole](t, render(t, chart.Options{Values: values(tc.values)}))
+			rule := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"delete"}}
+			got := slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return reflect.DeepEqual(r, rule) })
+			if got != tc.want {
+				t.Errorf("may delete claims: %v, want %v; the rules are %v", got, tc.want, role.Rules)
+			}
+		})
 	}
 }
 
@@ -251,6 +316,7 @@ func TestArguments(t *testing.T) {
 	}{
 		{"the defaults", nil, []string{
 			"--provisioner-name=pmp.crownlabs.polito.it", "--instance=mooring", "--namespace-selector=", "--unknown-drivers=share",
+			"--adopt=Report", "--max-revocations=20,5%", "--brake-configmap=mooring-brake",
 			"--workers=16", "--kube-api-qps=0", "--kube-api-burst=0", "--metrics-bind-address=:8080",
 			"--health-probe-bind-address=:8081", "--leader-elect=true", "--log-format=json", "--log-level=info",
 		}},
@@ -258,8 +324,10 @@ func TestArguments(t *testing.T) {
 			"provisionerName": "mirror.example.com", "namespaceSelector": "a=b,c", "unknownDrivers": "refuse", "workers": 1000000,
 			"kubeAPI": map[string]any{"qps": 0.5, "burst": 3}, "metrics": map[string]any{"enabled": false},
 			"leaderElect": false, "replicas": 1, "logging": map[string]any{"format": "text", "level": "debug"},
+			"adopt": "Off", "maxRevocations": "5%",
 		}, []string{
 			"--provisioner-name=mirror.example.com", "--instance=mooring", "--namespace-selector=a=b,c", "--unknown-drivers=refuse",
+			"--adopt=Off", "--max-revocations=5%", "--brake-configmap=mooring-brake",
 			"--workers=1000000", "--kube-api-qps=0.5", "--kube-api-burst=3", "--metrics-bind-address=0",
 			"--health-probe-bind-address=:8081", "--leader-elect=false", "--log-format=text", "--log-level=debug",
 		}},
@@ -270,6 +338,16 @@ func TestArguments(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+// `helm --set maxRevocations=…` makes a number of what is one.
+func TestMaxRevocations(t *testing.T) {
+	for value, want := range map[any]string{"20": "20", "5%,20": "5%,20", 20: "20", 2000000: "2000000", float64(3000000): "3000000", 0: "0"} {
+		args := chart.ControllerArgs(render(t, chart.Options{Values: values(map[string]any{"maxRevocations": value})}))
+		if !slices.Contains(args, "--max-revocations="+want) {
+			t.Errorf("%v: got %q, want %s", value, args, want)
+		}
 	}
 }
 
@@ -314,7 +392,7 @@ func TestReleasesAreDisjoint(t *testing.T) {
 	owner := map[string]string{}
 	for _, release := range releases {
 		release.Values = values(map[string]any{"class": map[string]any{"create": false}})
-		for _, object := range render(t, release) {
+		for _, object := range append(render(t, release), cleanup(t, release).Objects...) {
 			key := strings.Join([]string{object.GetKind(), object.GetNamespace(), object.GetName()}, " ")
 			if other, taken := owner[key]; taken {
 				t.Errorf("%s belongs to %s and to %s/%s", key, other, release.Namespace, release.ReleaseName)
@@ -332,13 +410,16 @@ func TestPodsAreRestricted(t *testing.T) {
 	restricted := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
 	for _, set := range []map[string]any{nil, {"podSecurity": map[string]any{"runAsUser": nil, "runAsGroup": nil}}} {
 		pod := one[appsv1.Deployment](t, render(t, chart.Options{Values: values(set)})).Spec.Template
-		for _, result := range evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec) {
-			if !result.Allowed {
-				t.Errorf("not restricted: %s: %s", result.ForbiddenReason, result.ForbiddenDetail)
+		job := cleanup(t, chart.Options{Values: values(set)}).Job.Spec.Template
+		for _, pod := range []corev1.PodTemplateSpec{pod, job} {
+			for _, result := range evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec) {
+				if !result.Allowed {
+					t.Errorf("not restricted: %s: %s", result.ForbiddenReason, result.ForbiddenDetail)
+				}
 			}
-		}
-		if readOnly := pod.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem; readOnly == nil || !*readOnly {
-			t.Error("the root file system can be written")
+			if readOnly := pod.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem; readOnly == nil || !*readOnly {
+				t.Error("the root file system can be written")
+			}
 		}
 	}
 }
@@ -368,6 +449,13 @@ func TestNotes(t *testing.T) {
 	}
 	if want := "choose a name of your own domain now, before the first claim"; !strings.Contains(notes, want) {
 		t.Errorf("the notes do not say %q:\n%s", want, notes)
+	}
+	deleting, err := chart.Notes(chart.Options{Values: values(map[string]any{"class": map[string]any{"onRevoke": "Delete"}})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "are deleted 5m after their grant has"; strings.Contains(notes, want) || !strings.Contains(deleting, want) {
+		t.Errorf("the notes do not follow the class's answer to a revocation:\n%s\n%s", notes, deleting)
 	}
 	own, err := chart.Notes(chart.Options{Values: values(map[string]any{"provisionerName": "mirror.example.com"})})
 	if err != nil {

@@ -30,15 +30,7 @@ func Apply(ctx context.Context, config *rest.Config, objects []*unstructured.Uns
 	if err := apply(ctx, c, namespaceObject(Namespace(objects))); err != nil {
 		return err
 	}
-	for _, object := range objects {
-		if object.GetKind() == deploymentKind {
-			continue
-		}
-		if err := apply(ctx, c, object); err != nil {
-			return err
-		}
-	}
-	return nil
+	return applyAllBut(ctx, c, deploymentKind, objects)
 }
 
 // Remove takes away again what Apply made, the release's namespace included.
@@ -50,6 +42,19 @@ func Remove(ctx context.Context, config *rest.Config, objects []*unstructured.Un
 	for _, object := range append(slices.Clone(objects), namespaceObject(Namespace(objects))) {
 		if err := c.Delete(ctx, object.DeepCopy()); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// applyAllBut leaves out the kind that would start Pods.
+func applyAllBut(ctx context.Context, c client.Client, kind string, objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		if object.GetKind() == kind {
+			continue
+		}
+		if err := apply(ctx, c, object); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -90,12 +95,16 @@ func ControllerArgs(objects []*unstructured.Unstructured) []string {
 // ControllerEnv returns the environment that the controller would find in a Pod
 // of the given name, in the form of os.Environ.
 func ControllerEnv(objects []*unstructured.Unstructured, podName string) []string {
+	return environment(container(objects), Namespace(objects), podName)
+}
+
+func environment(container corev1.Container, namespace, podName string) []string {
 	fields := map[string]string{
 		"metadata.name":      podName,
-		"metadata.namespace": Namespace(objects),
+		"metadata.namespace": namespace,
 	}
 	var env []string
-	for _, variable := range container(objects).Env {
+	for _, variable := range container.Env {
 		value := variable.Value
 		if from := variable.ValueFrom; from != nil && from.FieldRef != nil {
 			value = fields[from.FieldRef.FieldPath]

@@ -40,13 +40,22 @@ func TestInstall(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		for _, object := range objects {
-			if object.GetKind() != "Deployment" {
+		hook := cleanup(t, release)
+		if err := hook.Apply(t.Context(), cp.Admin()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := hook.Remove(context.Background(), cp.Admin()); err != nil {
+				t.Error(err)
+			}
+		})
+		for _, object := range append(objects, hook.Objects...) {
+			if kind := object.GetKind(); kind != "Deployment" && kind != "Job" {
 				continue
 			}
 			err := admin.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object.DeepCopy()), client.FieldOwner("test"), client.DryRunAll)
 			if err != nil {
-				t.Errorf("the API server refuses the Deployment: %v", err)
+				t.Errorf("the API server refuses the %s: %v", object.GetKind(), err)
 			}
 		}
 	}
@@ -56,6 +65,9 @@ func TestInstall(t *testing.T) {
 	}
 	for _, tc := range permissions {
 		expectAccess(t, api, "system:serviceaccount:mooring-production:mooring", tc)
+	}
+	for _, tc := range cleanupPermissions {
+		expectAccess(t, api, "system:serviceaccount:mooring-production:mooring-cleanup", tc)
 	}
 }
 
@@ -92,11 +104,39 @@ var permissions = []permission{
 	{false, "update", "coordination.k8s.io", "leases", "", "mooring-production", "staging.pmp.crownlabs.polito.it"},
 	{false, "delete", "coordination.k8s.io", "leases", "", "mooring-production", "mooring.pmp.crownlabs.polito.it"},
 	{false, "create", "coordination.k8s.io", "leases", "", "kube-system", ""},
+	{true, "create", "", "configmaps", "", "mooring-production", ""},
+	{true, "update", "", "configmaps", "", "mooring-production", "mooring-brake"},
+	{false, "get", "", "configmaps", "", "mooring-production", "kube-root-ca.crt"},
+	{false, "delete", "", "configmaps", "", "mooring-production", "mooring-brake"},
+	{false, "get", "", "configmaps", "", "mooring-staging", "mooring-brake"},
 	{false, "get", "", "secrets", "", "mooring-production", "any"},
 	{false, "create", "", "pods", "", "mooring-production", ""},
 	{false, "patch", "", "namespaces", "", "", "team-a"},
 	{false, "update", "storage.k8s.io", "storageclasses", "", "", "pvc-mirror"},
 	{false, "update", "rbac.authorization.k8s.io", "clusterroles", "", "", "mooring:mooring-production:mooring"},
+}
+
+var cleanupPermissions = []permission{
+	{true, "list", "", "persistentvolumeclaims", "", "", ""},
+	{true, "patch", "", "persistentvolumeclaims", "", "team-a", "data"},
+	{false, "get", "", "persistentvolumeclaims", "", "team-a", "data"},
+	{false, "watch", "", "persistentvolumeclaims", "", "", ""},
+	{false, "update", "", "persistentvolumeclaims", "", "team-a", "data"},
+	{false, "delete", "", "persistentvolumeclaims", "", "team-a", "data"},
+	{false, "create", "", "persistentvolumeclaims", "", "mooring-production", ""},
+	{false, "patch", "", "persistentvolumeclaims", "status", "team-a", "data"},
+	{true, "list", "", "persistentvolumes", "", "", ""},
+	{false, "patch", "", "persistentvolumes", "", "", "pvc-1"},
+	{false, "delete", "", "persistentvolumes", "", "", "pvc-1"},
+	{true, "create", "coordination.k8s.io", "leases", "", "mooring-production", ""},
+	{true, "get", "coordination.k8s.io", "leases", "", "mooring-production", "mooring.pmp.crownlabs.polito.it"},
+	{true, "update", "coordination.k8s.io", "leases", "", "mooring-production", "mooring.pmp.crownlabs.polito.it"},
+	{false, "update", "coordination.k8s.io", "leases", "", "mooring-production", "staging.pmp.crownlabs.polito.it"},
+	{false, "delete", "coordination.k8s.io", "leases", "", "mooring-production", "mooring.pmp.crownlabs.polito.it"},
+	{false, "create", "events.k8s.io", "events", "", "team-a", ""},
+	{false, "create", "", "configmaps", "", "mooring-production", ""},
+	{false, "get", "", "namespaces", "", "", "team-a"},
+	{false, "list", "storage.k8s.io", "storageclasses", "", "", ""},
 }
 
 func expectAccess(t *testing.T, api kubernetes.Interface, user string, p permission) {

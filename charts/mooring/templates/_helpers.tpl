@@ -26,6 +26,93 @@ The lease that the Pods elect their leader by: named as the controller names it.
 {{- end -}}
 
 {{/*
+The ConfigMap that records a stop of deletions.
+*/}}
+{{- define "mooring.brake" -}}
+{{ include "mooring.name" . }}-brake
+{{- end -}}
+
+{{/*
+The account of the cleanup, and what the whole cluster shares of it.
+*/}}
+{{- define "mooring.cleanupName" -}}
+{{ include "mooring.name" . }}-cleanup
+{{- end -}}
+
+{{- define "mooring.cleanupClusterName" -}}
+{{ include "mooring.clusterName" . }}:cleanup
+{{- end -}}
+
+{{/*
+What makes a template part of the uninstallation; its argument is the order.
+What is left of a run that failed shows why, and makes room for the next.
+*/}}
+{{- define "mooring.cleanupHook" -}}
+helm.sh/hook: pre-delete
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end -}}
+
+{{/*
+Whether the controller may delete mirror claims: "true" or empty.
+*/}}
+{{- define "mooring.deletesClaims" -}}
+{{- if or .Values.allowClaimDeletion (and .Values.class.create (eq .Values.class.onRevoke "Delete")) -}}
+true
+{{- end -}}
+{{- end -}}
+
+{{/*
+What all Pods of the chart have in common.
+*/}}
+{{- define "mooring.podBasics" -}}
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+# The environment would grow with every Service of the namespace.
+enableServiceLinks: false
+securityContext:
+  runAsNonRoot: true
+  {{- with .Values.podSecurity.runAsUser }}
+  runAsUser: {{ int64 . }}
+  {{- end }}
+  {{- with .Values.podSecurity.runAsGroup }}
+  runAsGroup: {{ int64 . }}
+  {{- end }}
+  seccompProfile:
+    type: RuntimeDefault
+{{- end -}}
+
+{{- define "mooring.placement" -}}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "mooring.containerBasics" -}}
+resources:
+  {{- toYaml .Values.resources | nindent 2 }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities:
+    drop: [ALL]
+{{- end -}}
+
+{{/*
 The labels by which the Pods are found. They never change in a release's life.
 */}}
 {{- define "mooring.selectorLabels" -}}
@@ -35,6 +122,10 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 
 {{- define "mooring.labels" -}}
 {{ include "mooring.selectorLabels" . }}
+{{ include "mooring.releaseLabels" . }}
+{{- end -}}
+
+{{- define "mooring.releaseLabels" -}}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}

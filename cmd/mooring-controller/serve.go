@@ -22,6 +22,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/mooring-k8s/mooring/internal/controller"
+	"github.com/mooring-k8s/mooring/internal/mirror"
 )
 
 // stopTime is how long work under way may take to end after a signal.
@@ -49,6 +50,9 @@ func serve(ctx context.Context, f flags, chosen choices) error {
 		RefuseUnknownDrivers: f.unknownDrivers == "refuse",
 		Workers:              f.workers,
 		OwnNamespace:         os.Getenv("POD_NAMESPACE"),
+		Adopt:                controller.Adoption(f.adopt),
+		MaxRevocations:       mirror.Limit{Count: chosen.maxRevocations, Percent: chosen.maxRevokedPercent},
+		BrakeName:            f.brakeConfigMap,
 		Metrics:              metrics.Registry,
 	})
 	if err != nil {

@@ -26,6 +26,11 @@ type claimReconciler struct {
 	// a namespace was just given an origin's handle, by pair.
 	made    recently[types.UID, madeVolume]
 	sharing recently[string, mirror.Rival]
+	// held are the mirrors that this instance looks after, and drifted what was
+	// said of references that no longer name what is mirrored.
+	held    held
+	drifted told
+	brake   *brake
 }
 
 // madeVolume is all there is to remember of a volume that was made.
@@ -35,38 +40,59 @@ type madeVolume struct{}
 func (r *claimReconciler) Reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
 	// 1. Gone or going: nothing to decide; the volume's reconciler clears up.
 	claim, err := r.cache.claim(ctx, request.NamespacedName)
-	if err != nil || claim == nil || claim.DeletionTimestamp != nil {
+	if err != nil || claim == nil {
+		return ctrl.Result{}, err
+	}
+	if claim.DeletionTimestamp != nil {
+		r.held.forget(claim.UID)
+		return ctrl.Result{}, nil
+	}
+	return r.reconcile(ctx, claim)
+}
+
+// reconcile brings one claim that lives to its right state.
+func (r *claimReconciler) reconcile(ctx context.Context, claim *corev1.PersistentVolumeClaim) (ctrl.Result, error) {
+	volume, err := r.cache.volume(ctx, mirror.NameOf(claim))
+	if err != nil {
 		return ctrl.Result{}, err
 	}
 	// 2. Not a mirror claim.
-	ours, err := r.isMirrorClaim(ctx, claim)
+	ours, err := r.isMirrorClaim(ctx, claim, volume)
 	if err != nil || !ours {
 		return ctrl.Result{}, err
 	}
-	// 3. Bound: what was said before it was is settled now. What happens to a
-	// bound mirror whose grant ends has its room here.
-	if claim.Status.Phase == corev1.ClaimBound || claim.Status.Phase == corev1.ClaimLost {
-		return r.settle(ctx, claim)
+	// 3. Bound: it is a mirror for as long as its grant lasts.
+	if isBound(claim) && (volume != nil || !mirror.IsRestored(claim)) {
+		return r.bound(ctx, claim, volume)
 	}
 	facts, err := r.facts(ctx, r.cache, claim)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	// 4. Another instance serves its namespace.
-	if !r.isServed(facts.NamespaceLabels) {
+	if !r.isServed(facts.NamespaceLabels) && !r.isMakerOf(volume) {
 		return ctrl.Result{}, nil
 	}
-	return r.serve(ctx, facts)
+	return r.serve(ctx, facts, volume)
+}
+
+// isBound reports whether a claim is bound or was, so that it is no more a
+// question whether it gets a volume. One that was restored from a backup is, as
+// long as its volume is there; without it, it gets another of that name.
+func isBound(claim *corev1.PersistentVolumeClaim) bool {
+	return claim.Status.Phase == corev1.ClaimBound || claim.Status.Phase == corev1.ClaimLost
+}
+
+// isMakerOf reports whether this instance made a volume, which it looks after
+// until it is bound, whoever serves its namespace by then.
+func (r *claimReconciler) isMakerOf(volume *corev1.PersistentVolume) bool {
+	return volume != nil && mirror.RecordOf(r.options.Names, volume).ServedBy == r.options.Instance
 }
 
 // serve decides about a claim that is not bound yet, and does what follows.
-func (r *claimReconciler) serve(ctx context.Context, facts mirror.Facts) (ctrl.Result, error) {
+func (r *claimReconciler) serve(ctx context.Context, facts mirror.Facts, volume *corev1.PersistentVolume) (ctrl.Result, error) {
 	claim := facts.Claim
 	decision, err := r.decide(ctx, &facts)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	volume, err := r.cache.volume(ctx, mirror.VolumeName(claim.UID))
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -85,20 +111,6 @@ func (r *claimReconciler) serve(ctx context.Context, facts mirror.Facts) (ctrl.R
 	}
 	// 7. The cache says yes: confirm it live, and do it.
 	return r.provision(ctx, facts)
-}
-
-// settle tells a bound claim that had been refused or told to wait that it is
-// mirrored now. The volume says so: the name alone is any provisioner's.
-func (r *claimReconciler) settle(ctx context.Context, claim *corev1.PersistentVolumeClaim) (ctrl.Result, error) {
-	r.made.forget(claim.UID)
-	if claim.Status.Phase != corev1.ClaimBound || conditionOf(r.options.Names, claim) == nil {
-		return ctrl.Result{}, nil
-	}
-	volume, err := r.cache.volume(ctx, claim.Spec.VolumeName)
-	if err != nil || volume == nil || !mirror.IsMirrorOf(r.options.Names, volume, claim) {
-		return ctrl.Result{}, err
-	}
-	return r.say.condition(ctx, claim, mirror.Decision{Verdict: mirror.Allow, Reason: mirror.Mirrored, Message: "bound to its mirror volume"})
 }
 
 // refuse says why a claim is not mirrored, after having taken back a volume

@@ -28,6 +28,9 @@ func (r *claimReconciler) facts(ctx context.Context, from reader, claim *corev1.
 	if facts.Class, err = from.class(ctx, className(claim)); err != nil {
 		return facts, err
 	}
+	if facts.FormerName, err = r.isFormerName(ctx, claim); err != nil {
+		return facts, err
+	}
 	return facts, r.addOrigin(ctx, &facts, from, from)
 }
 
@@ -60,6 +63,19 @@ func (r *claimReconciler) addOrigin(ctx context.Context, facts *mirror.Facts, cl
 	}
 	facts.Driver, err = volumes.driver(ctx, facts.OriginVolume.Spec.CSI.Driver)
 	return err
+}
+
+// isFormerName reports whether a claim was restored from a backup and names the
+// volume of a claim that is no more. The name of one that is would be a way to
+// take another claim's place.
+func (r *claimReconciler) isFormerName(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
+	if !mirror.IsRestored(claim) {
+		return false, nil
+	}
+	claims, err := claimsWhere(ctx, r.cache, claimsByVolume, claim.Spec.VolumeName)
+	return err == nil && !slices.ContainsFunc(claims, func(other corev1.PersistentVolumeClaim) bool {
+		return mirror.VolumeName(other.UID) == claim.Spec.VolumeName
+	}), err
 }
 
 // decide decides on facts. Rivals are looked for only where the mirror would
@@ -142,9 +158,11 @@ func (r *claimReconciler) isOurs(class *storagev1.StorageClass) bool {
 
 // isMirrorClaim reports whether a claim is one to decide about: its class is
 // Mooring's; or it asks for a mirror in so many words although its class is
-// not, which it is told; or it was told something before.
-func (r *claimReconciler) isMirrorClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
-	if mirror.AsksForMirror(r.options.Names, claim) || conditionOf(r.options.Names, claim) != nil {
+// not, which it is told; or it was told something before; or it has a mirror
+// volume already, whatever became of its class.
+func (r *claimReconciler) isMirrorClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (bool, error) {
+	if mirror.AsksForMirror(r.options.Names, claim) || conditionOf(r.options.Names, claim) != nil ||
+		volume != nil && mirror.RecordOf(r.options.Names, volume).IsMirror() {
 		return true, nil
 	}
 	class, err := r.cache.class(ctx, className(claim))
@@ -153,6 +171,10 @@ func (r *claimReconciler) isMirrorClaim(ctx context.Context, claim *corev1.Persi
 
 // isServed reports whether this instance serves a namespace with these labels.
 func (r *claimReconciler) isServed(namespaceLabels map[string]string) bool {
-	selector := r.options.NamespaceSelector
+	return serves(r.options, namespaceLabels)
+}
+
+func serves(options Options, namespaceLabels map[string]string) bool {
+	selector := options.NamespaceSelector
 	return selector == nil || namespaceLabels != nil && selector.Matches(labels.Set(namespaceLabels))
 }

@@ -17,11 +17,16 @@ const (
 	claimsByOrigin = "mooring.origin"       // claims by any origin they could mean
 	claimsByClass  = "mooring.class"        // claims by StorageClass name
 	claimsByWish   = "mooring.wish"         // claims that name any origin: wish
-	claimsByUID    = "mooring.uid"          // claims by the name of their mirror volume
+	claimsByVolume = "mooring.volume"       // claims by the names that their mirror volume could have
 	volumesByPair  = "mooring.pair"         // mirror volumes by origin and mirror's namespace
 	volumesOf      = "mooring.mirrorsOf"    // mirror volumes by origin
 	volumesByClaim = "mooring.mirrorClaims" // mirror volumes by recorded claim
+	volumesIn      = "mooring.mirrorsIn"    // mirror volumes by the mirror's namespace
+	volumesThatAre = "mooring.state"        // mirror volumes by state: mirrors, revoked
 	wish           = "yes"
+
+	mirrors = "mirrors" // all of them
+	revoked = "revoked" // those that have lost their grant
 )
 
 // indexes registers the indexes with the cache.
@@ -29,7 +34,7 @@ func indexes(ctx context.Context, indexer client.FieldIndexer, names mooringapi.
 	claims := map[string]client.IndexerFunc{
 		claimsByOrigin: func(object client.Object) []string { return keys(mirror.Origins(names, asClaim(object))) },
 		claimsByClass:  func(object client.Object) []string { return one(className(asClaim(object))) },
-		claimsByUID:    func(object client.Object) []string { return one(mirror.VolumeName(object.GetUID())) },
+		claimsByVolume: func(object client.Object) []string { return volumeNames(asClaim(object)) },
 		claimsByWish: func(object client.Object) []string {
 			if wishes(names, asClaim(object)) {
 				return one(wish)
@@ -42,16 +47,18 @@ func indexes(ctx context.Context, indexer client.FieldIndexer, names mooringapi.
 			return err
 		}
 	}
-	volumes := map[string]func(mirror.Record) string{
-		volumesOf:      func(r mirror.Record) string { return r.Origin.String() },
-		volumesByPair:  func(r mirror.Record) string { return pair(r.Origin, r.Claim.Namespace) },
-		volumesByClaim: func(r mirror.Record) string { return r.Claim.String() },
+	volumes := map[string]func(mirror.Record) []string{
+		volumesOf:      func(r mirror.Record) []string { return one(r.Origin.String()) },
+		volumesByPair:  func(r mirror.Record) []string { return one(pair(r.Origin, r.Claim.Namespace)) },
+		volumesByClaim: func(r mirror.Record) []string { return one(r.Claim.String()) },
+		volumesIn:      func(r mirror.Record) []string { return one(r.Claim.Namespace) },
+		volumesThatAre: statesOf,
 	}
 	for field, key := range volumes {
 		index := func(object client.Object) []string {
 			volume, _ := object.(*corev1.PersistentVolume)
 			if record := mirror.RecordOf(names, volume); record.IsMirror() {
-				return one(key(record))
+				return key(record)
 			}
 			return nil
 		}
@@ -66,6 +73,23 @@ func indexes(ctx context.Context, indexer client.FieldIndexer, names mooringapi.
 func wishes(names mooringapi.Names, claim *corev1.PersistentVolumeClaim) bool {
 	ref := claim.Spec.DataSourceRef
 	return mirror.AsksForMirror(names, claim) || ref != nil && ref.Namespace != nil
+}
+
+// volumeNames returns the name of a claim's mirror volume, and of the one that a
+// restored claim names.
+func volumeNames(claim *corev1.PersistentVolumeClaim) []string {
+	own := mirror.VolumeName(claim.UID)
+	if name := mirror.NameOf(claim); name != own {
+		return []string{own, name}
+	}
+	return []string{own}
+}
+
+func statesOf(record mirror.Record) []string {
+	if record.RevokedAt.IsZero() {
+		return []string{mirrors}
+	}
+	return []string{mirrors, revoked}
 }
 
 func asClaim(object client.Object) *corev1.PersistentVolumeClaim {

@@ -20,6 +20,7 @@ func Mapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 	mapper.Add(core.WithKind("PersistentVolumeClaim"), meta.RESTScopeNamespace)
 	mapper.Add(core.WithKind("PersistentVolume"), meta.RESTScopeRoot)
 	mapper.Add(core.WithKind("Namespace"), meta.RESTScopeRoot)
+	mapper.Add(core.WithKind("ConfigMap"), meta.RESTScopeNamespace)
 	mapper.Add(storage.WithKind("StorageClass"), meta.RESTScopeRoot)
 	mapper.Add(storage.WithKind("CSIDriver"), meta.RESTScopeRoot)
 	return mapper, nil

@@ -19,6 +19,10 @@ import (
 func (r *claimReconciler) meet(ctx context.Context, facts mirror.Facts, decision mirror.Decision, volume *corev1.PersistentVolume) (ctrl.Result, error) {
 	names := r.options.Names
 	switch {
+	case mirror.IsRestoredFor(names, volume, facts.Claim):
+		return ctrl.Result{}, r.rerecord(ctx, facts.Claim, volume)
+	case r.options.Adopt != AdoptOff && mirror.IsFormer(names, volume) && hasClaimRef(volume, facts.Claim):
+		return ctrl.Result{}, nil // the former provisioner made it; it is adopted once it is bound
 	case !mirror.IsMadeFor(names, volume, facts.Claim):
 		return r.say.refusal(ctx, facts.Claim, mirror.Decision{
 			Verdict: mirror.Refuse,
@@ -42,7 +46,7 @@ func (r *claimReconciler) meet(ctx context.Context, facts mirror.Facts, decision
 // bound meanwhile has changed, so that its deletion fails as a conflict.
 func (r *claimReconciler) withdraw(ctx context.Context, cached *corev1.PersistentVolumeClaim) (taken bool, err error) {
 	names := r.options.Names
-	volume, err := r.live.volume(ctx, mirror.VolumeName(cached.UID))
+	volume, err := r.live.volume(ctx, mirror.NameOf(cached))
 	if err != nil {
 		return false, err
 	}

@@ -1,16 +1,11 @@
 package controller
 
 import (
-	"context"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mooring-k8s/mooring/internal/mirror"
-	"github.com/mooring-k8s/mooring/pkg/mooringapi"
 )
 
 // metrics are the controller's own; controller-runtime adds those of queues,
@@ -20,6 +15,11 @@ type metrics struct {
 	provisioning prometheus.Histogram
 	deleted      prometheus.Counter
 	reference    *prometheus.GaugeVec
+	revocations  *prometheus.CounterVec
+	ended        prometheus.Counter
+	brake        prometheus.Gauge
+	drift        *prometheus.CounterVec
+	adopted      prometheus.Counter
 }
 
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
@@ -41,8 +41,29 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 			Name: "mooring_cross_namespace_reference",
 			Help: "1 for what the cluster does with a dataSourceRef to another namespace: kept, dropped, or unknown.",
 		}, []string{"state"}),
+		revocations: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mooring_revocations_total",
+			Help: "Bound mirrors that lost their grant, by reason.",
+		}, []string{"reason"}),
+		ended: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mooring_claims_deleted_total",
+			Help: "Mirror claims deleted because their grant had ended and their class says so; data is never deleted.",
+		}),
+		brake: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "mooring_deletions_stopped",
+			Help: "1 while no mirror claim is deleted because too many lost their grant at once.",
+		}),
+		drift: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mooring_drift_total",
+			Help: "Edits of mirrors by others: repaired, or of the reference, which is left.",
+		}, []string{"kind"}),
+		adopted: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "mooring_volumes_adopted_total",
+			Help: "Mirror volumes of another provisioner of this name whose origin was proven and recorded.",
+		}),
 	}
-	for _, collector := range []prometheus.Collector{m.decisions, m.provisioning, m.deleted, m.reference} {
+	for _, collector := range []prometheus.Collector{m.decisions, m.provisioning, m.deleted, m.reference,
+		m.revocations, m.ended, m.brake, m.drift, m.adopted} {
 		if err := registry.Register(collector); err != nil {
 			return nil, err
 		}
@@ -55,67 +76,3 @@ func (m *metrics) decided(decision mirror.Decision) {
 }
 
 func (m *metrics) provisioned(took time.Duration) { m.provisioning.Observe(took.Seconds()) }
-
-// mirrorsCollector counts mirror claims by state from the cache, when scraped.
-type mirrorsCollector struct {
-	cache client.Reader
-	names mooringapi.Names
-	desc  *prometheus.Desc
-}
-
-func newMirrorsCollector(cache client.Reader, names mooringapi.Names) *mirrorsCollector {
-	return &mirrorsCollector{cache: cache, names: names, desc: prometheus.NewDesc("mooring_mirrors",
-		"Claims of Mooring's classes, by state (bound, lost, pending, refused).", []string{"state"}, nil)}
-}
-
-// Describe implements prometheus.Collector.
-func (c *mirrorsCollector) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
-
-// Collect implements prometheus.Collector. Where the cache cannot answer yet
-// there is no figure, rather than zeroes, or no metrics at all.
-func (c *mirrorsCollector) Collect(metrics chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	counts, err := c.count(ctx)
-	if err != nil {
-		return
-	}
-	for state, count := range counts {
-		metrics <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(count), state)
-	}
-}
-
-func (c *mirrorsCollector) count(ctx context.Context) (map[string]int, error) {
-	var classes storagev1.StorageClassList
-	if err := c.cache.List(ctx, &classes); err != nil {
-		return nil, err
-	}
-	counts := map[string]int{"bound": 0, "lost": 0, "pending": 0, "refused": 0}
-	for _, class := range classes.Items {
-		if class.Provisioner != c.names.Provisioner() {
-			continue
-		}
-		claims, err := claimsWhere(ctx, c.cache, claimsByClass, class.Name)
-		if err != nil {
-			return nil, err
-		}
-		for i := range claims {
-			counts[c.state(&claims[i])]++
-		}
-	}
-	return counts, nil
-}
-
-func (c *mirrorsCollector) state(claim *corev1.PersistentVolumeClaim) string {
-	condition := conditionOf(c.names, claim)
-	switch {
-	case claim.Status.Phase == corev1.ClaimBound:
-		return "bound"
-	case claim.Status.Phase == corev1.ClaimLost:
-		return "lost"
-	case condition != nil && condition.Status == corev1.ConditionFalse && condition.Reason != string(mirror.OriginPending):
-		return "refused"
-	default:
-		return "pending"
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/mooring-k8s/mooring/internal/mirror"
 	"github.com/mooring-k8s/mooring/pkg/mooringapi"
 )
 
@@ -25,6 +26,14 @@ type Options struct {
 	// OwnNamespace is where the controller runs and may ask the API server, by a
 	// dry run, which form of reference it keeps; "" leaves that unknown.
 	OwnNamespace string
+	// Adopt is what is done with mirror volumes of a provisioner that had the name
+	// before.
+	Adopt Adoption
+	// MaxRevocations is how many mirrors may lose their grant within ten minutes
+	// before no claim is deleted any more, and BrakeName the ConfigMap of
+	// OwnNamespace where that is recorded.
+	MaxRevocations mirror.Limit
+	BrakeName      string
 	// Metrics is where the controller's metrics are registered.
 	Metrics prometheus.Registerer
 }

@@ -27,6 +27,10 @@ type originReconciler struct {
 	say     *teller
 	locks   *originLocks
 	told    told
+	// heldTold are the deletions that owners were told are held.
+	heldTold told
+	// losses are the namespaces that have lost access, as told last.
+	losses losses
 }
 
 // Reconcile brings one origin claim to its right state.
@@ -38,23 +42,31 @@ func (r *originReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	// 1. Gone.
 	if origin == nil {
 		r.told.forget(request.NamespacedName)
+		r.losses.forget(request.NamespacedName)
+		r.heldTold.forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	// 2. Its grant is broken: its owner is told, once for each change.
 	r.checkGrant(origin)
-	// 3. It has mirrors, or it has none: so has it the finalizer, or has it not.
 	mirrors, err := volumesWhere(ctx, r.cache, volumesOf, request.String())
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	// 3. It is being deleted while it has mirrors: it is held, unless its owner
+	// allows it.
 	held := slices.Contains(origin.Finalizers, r.options.Names.Finalizer())
+	if held && origin.DeletionTimestamp != nil && len(mirrors) > 0 {
+		return ctrl.Result{}, r.deleted(ctx, origin, mirrors)
+	}
+	// 4. It has mirrors, or it has none: so has it the finalizer, or has it not.
 	switch {
 	case !held && origin.DeletionTimestamp == nil && r.isOriginOf(origin, mirrors):
 		return ctrl.Result{}, r.hold(ctx, request.NamespacedName)
 	case len(mirrors) == 0 && held:
 		return ctrl.Result{}, r.letGo(ctx, request.NamespacedName)
 	}
-	return ctrl.Result{}, nil
+	// 5. Namespaces have lost access, or have it again: its owner is told.
+	return r.tellChanges(ctx, origin, mirrors)
 }
 
 // isOriginOf reports whether any of the mirrors is of this very claim, not of

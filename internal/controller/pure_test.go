@@ -365,15 +365,17 @@ func TestWishes(t *testing.T) {
 }
 
 func TestMirrorsByState(t *testing.T) {
-	collector := newMirrorsCollector(nil, names)
+	collector := newMirrorsCollector(nil, Options{Names: names}, &nameSet{})
 	condition := func(reason mirror.Reason, status corev1.ConditionStatus) []corev1.PersistentVolumeClaimCondition {
 		return []corev1.PersistentVolumeClaimCondition{{
 			Type: corev1.PersistentVolumeClaimConditionType(names.Condition()), Reason: string(reason), Status: status,
 		}}
 	}
 	for want, claims := range map[string][]corev1.PersistentVolumeClaimStatus{
-		"bound":   {{Phase: corev1.ClaimBound}, {Phase: corev1.ClaimBound, Conditions: condition(mirror.Mirrored, corev1.ConditionTrue)}},
+		"bound": {{Phase: corev1.ClaimBound}, {Phase: corev1.ClaimBound, Conditions: condition(mirror.Mirrored, corev1.ConditionTrue)},
+			{Phase: corev1.ClaimBound, Conditions: condition(mirror.OriginLost, corev1.ConditionFalse)}},
 		"lost":    {{Phase: corev1.ClaimLost}},
+		"revoked": {{Phase: corev1.ClaimBound, Conditions: condition(mirror.NotShared, corev1.ConditionFalse)}},
 		"refused": {{Phase: corev1.ClaimPending, Conditions: condition(mirror.NotShared, corev1.ConditionFalse)}},
 		"pending": {{Phase: corev1.ClaimPending}, {Phase: corev1.ClaimPending, Conditions: condition(mirror.OriginPending, corev1.ConditionFalse)}, {}},
 	} {

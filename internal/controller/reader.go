@@ -71,9 +71,8 @@ func claimsWhere(ctx context.Context, cache client.Reader, field, value string, 
 	return list.Items, err
 }
 
-func volumesWhere(ctx context.Context, cache client.Reader, field, value string, options ...client.ListOption) ([]corev1.PersistentVolume, error) {
+func volumesWhere(ctx context.Context, cache client.Reader, field, value string) ([]corev1.PersistentVolume, error) {
 	var list corev1.PersistentVolumeList
-	options = append(options, client.MatchingFields{field: value}, client.UnsafeDisableDeepCopy)
-	err := cache.List(ctx, &list, options...)
+	err := cache.List(ctx, &list, client.MatchingFields{field: value}, client.UnsafeDisableDeepCopy)
 	return list.Items, err
 }

@@ -79,17 +79,15 @@ func (t *teller) event(ctx context.Context, claim *corev1.PersistentVolumeClaim,
 	t.recorder.Eventf(claim, nil, kind, string(decision.Reason), "Mirror", "%s", cut(decision.Message, longestNote))
 }
 
-// brokenGrant tells an origin's owner what is wrong with the grant.
-func (t *teller) brokenGrant(origin *corev1.PersistentVolumeClaim, problem string) {
-	t.recorder.Eventf(origin, nil, corev1.EventTypeWarning, "GrantBroken", "Share", "%s", cut(problem, longestNote))
-}
-
-// affinityDiffers tells administrators that a mirror volume cannot follow its
-// origin to other nodes.
-func (t *teller) affinityDiffers(volume, origin *corev1.PersistentVolume) {
-	t.recorder.Eventf(volume, origin, corev1.EventTypeWarning, "AffinityDiffers", "Mirror",
-		"the node affinity of origin volume %s has changed, and this cluster does not let a volume's be changed: "+
-			"delete the mirror claim and create it anew", origin.Name)
+// recovered writes the condition of a mirror whose grant is there again, and
+// says so.
+func (t *teller) recovered(ctx context.Context, claim *corev1.PersistentVolumeClaim, decision mirror.Decision) (ctrl.Result, error) {
+	result, news, err := t.put(ctx, claim, decision)
+	if news {
+		decision.Message = "the grant is there again: " + decision.Message
+		t.event(ctx, claim, corev1.EventTypeNormal, decision)
+	}
+	return result, err
 }
 
 // put writes the condition, unless it says so already, and reports whether it

@@ -42,10 +42,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	if err := options.Metrics.Register(newMirrorsCollector(mgr.GetClient(), options.Names)); err != nil {
+	parts := assemble(mgr, options, metrics)
+	if err := options.Metrics.Register(newMirrorsCollector(mgr.GetClient(), options, parts.volume.unproven)); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	parts := assemble(mgr, options, metrics)
 	for _, add := range []func(ctrl.Manager) error{parts.addClaim, parts.addVolume, parts.addOrigin} {
 		if err := add(mgr); err != nil {
 			return err
@@ -81,11 +81,12 @@ func assemble(mgr ctrl.Manager, options Options, metrics *metrics) parts {
 	write := writer{client: mgr.GetClient(), names: options.Names}
 	say := &teller{names: options.Names, write: write, recorder: mgr.GetEventRecorder(fieldManager), metrics: metrics}
 	locks := newOriginLocks()
+	stop := &brake{options: options, cache: cached, live: live, write: write, say: say, metrics: metrics}
 	return parts{
 		options: options,
 		wake:    waker{names: options.Names, cache: cached},
-		claim:   &claimReconciler{options: options, cache: cached, live: live, write: write, say: say, locks: locks, metrics: metrics},
-		volume:  &volumeReconciler{options: options, cache: cached, live: live, write: write, say: say, metrics: metrics},
+		claim:   &claimReconciler{options: options, cache: cached, live: live, write: write, say: say, locks: locks, metrics: metrics, brake: stop},
+		volume:  &volumeReconciler{options: options, cache: cached, live: live, write: write, say: say, metrics: metrics, unproven: &nameSet{}},
 		origin:  &originReconciler{options: options, cache: cached, live: live, write: write, say: say, locks: locks},
 	}
 }
@@ -106,7 +107,7 @@ func (p parts) addClaim(mgr ctrl.Manager) error {
 func (p parts) addVolume(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("volume").
 		Watches(&corev1.PersistentVolume{}, on(p.wake.volume)).
-		Watches(&corev1.PersistentVolume{}, on(p.wake.volumesOfOrigin), when(affinityChanged())).
+		Watches(&corev1.PersistentVolume{}, on(p.wake.volumesOfOrigin), when(volumeAsModelChanged())).
 		Watches(&corev1.PersistentVolumeClaim{}, on(p.wake.volumesOfClaim)).
 		WithOptions(p.queue()).
 		Complete(calm(p.volume))
@@ -116,6 +117,7 @@ func (p parts) addOrigin(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("origin").
 		Watches(&corev1.PersistentVolumeClaim{}, on(p.wake.origin), when(concernsOrigins(p.options.Names))).
 		Watches(&corev1.PersistentVolume{}, on(p.wake.originOfVolume)).
+		WatchesMetadata(newNamespace(), on(p.wake.originsIn), when(labelsChanged())).
 		WithOptions(p.queue()).
 		Complete(calm(p.origin))
 }

@@ -26,18 +26,20 @@ type volumeReconciler struct {
 	say     *teller
 	metrics *metrics
 	told    told
+	// unproven are the volumes without a record of which it is not certain what
+	// they mirror.
+	unproven *nameSet
 }
 
 // Reconcile brings one mirror volume to its right state.
 func (r *volumeReconciler) Reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
-	// 1. Gone, or not a mirror volume.
+	// 1. Gone, or without a record.
 	volume, err := r.cache.volume(ctx, request.Name)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if volume == nil || !r.isMirror(volume) {
-		r.told.forget(request.NamespacedName)
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, r.unrecorded(ctx, request, volume)
 	}
 	// 2. Going; but if another claim was bound to it meanwhile, it would stay
 	// for as long as that claim does.
@@ -48,20 +50,47 @@ func (r *volumeReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		return ctrl.Result{}, nil
 	}
 	// 3. A leftover, if live reads say so too: its object goes.
-	why, err := r.leftover(ctx, r.cache, volume)
+	claim, err := r.owner(ctx, volume)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if why != "" {
+	if mirror.Leftover(r.options.Names, volume, claim) != "" {
 		return ctrl.Result{}, r.release(ctx, request.Name)
 	}
-	// 4. Its claimRef was changed, so that another claim could be bound to it.
-	if !mirror.HasOwnClaimRef(r.options.Names, volume) {
-		return ctrl.Result{}, r.mend(ctx, request.Name)
+	// 4. Its claim was restored from a backup: the claim's reconciler decides.
+	if claim.UID != mirror.RecordOf(r.options.Names, volume).ClaimUID {
+		return ctrl.Result{}, nil
 	}
-	// 5. It serves its claim: it follows its origin. Repairs of what else
-	// somebody edited, and growth, have their room here.
-	return ctrl.Result{}, r.followAffinity(ctx, volume)
+	return ctrl.Result{}, r.keep(ctx, volume, claim)
+}
+
+// unrecorded deals with a volume that is gone, was never a mirror, or is one
+// whose record is missing.
+func (r *volumeReconciler) unrecorded(ctx context.Context, request reconcile.Request, volume *corev1.PersistentVolume) error {
+	if volume != nil && mirror.IsFormer(r.options.Names, volume) {
+		return r.adopt(ctx, request.Name)
+	}
+	r.told.forget(request.NamespacedName)
+	r.unproven.remove(request.Name)
+	return nil
+}
+
+// keep sees to a volume that serves its claim.
+func (r *volumeReconciler) keep(ctx context.Context, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) error {
+	// 5. Somebody edited it: it is put back, and comes here once more.
+	repaired, err := r.repair(ctx, volume, claim)
+	if err != nil || repaired {
+		return err
+	}
+	// 6. Its claimRef was changed, so that another claim could be bound to it.
+	if !mirror.HasOwnClaimRef(r.options.Names, volume) {
+		return r.mend(ctx, volume.Name)
+	}
+	// 7. It follows its origin.
+	if err := r.followSize(ctx, volume, claim); err != nil {
+		return err
+	}
+	return r.followAffinity(ctx, volume)
 }
 
 // isTaken reports whether a mirror volume's claimRef names another claim by UID.
@@ -126,8 +155,17 @@ func (r *volumeReconciler) isMirror(volume *corev1.PersistentVolume) bool {
 	return mirror.RecordOf(r.options.Names, volume).IsMirror()
 }
 
-func (r *volumeReconciler) leftover(ctx context.Context, from reader, volume *corev1.PersistentVolume) (string, error) {
-	claim, err := from.claim(ctx, mirror.RecordOf(r.options.Names, volume).Claim)
+// leftover tells by live reads why a volume is one, or "".
+func (r *volumeReconciler) leftover(ctx context.Context, volume *corev1.PersistentVolume) (string, error) {
+	owner, err := r.owner(ctx, volume) // by UID, whatever somebody wrote into the record
+	if err != nil {
+		return "", err
+	}
+	key := mirror.RecordOf(r.options.Names, volume).Claim
+	if owner != nil {
+		key = client.ObjectKeyFromObject(owner)
+	}
+	claim, err := r.live.claim(ctx, key)
 	if err != nil {
 		return "", err
 	}
@@ -139,7 +177,7 @@ func (r *volumeReconciler) release(ctx context.Context, name string) error {
 	if err != nil || volume == nil || volume.DeletionTimestamp != nil || !r.isMirror(volume) {
 		return err
 	}
-	why, err := r.leftover(ctx, r.live, volume)
+	why, err := r.leftover(ctx, volume)
 	if err != nil || why == "" {
 		return err
 	}

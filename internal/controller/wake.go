@@ -53,9 +53,27 @@ func (w waker) siblings(ctx context.Context, object client.Object) []reconcile.R
 	return woken
 }
 
-// mirrorsOfClaim wakes the claims that name a claim as their origin.
+// mirrorsOfClaim wakes the claims that name a claim as their origin, and those
+// that are its mirrors by the record of their volume.
 func (w waker) mirrorsOfClaim(ctx context.Context, object client.Object) []reconcile.Request {
-	return w.claims(ctx, claimsByOrigin, client.ObjectKeyFromObject(object).String())
+	return w.mirrorsOf(ctx, client.ObjectKeyFromObject(object))
+}
+
+func (w waker) mirrorsOf(ctx context.Context, origin types.NamespacedName) []reconcile.Request {
+	return append(w.claims(ctx, claimsByOrigin, origin.String()), w.recorded(ctx, volumesOf, origin.String())...)
+}
+
+// recorded wakes the claims of mirror volumes.
+func (w waker) recorded(ctx context.Context, field, value string) []reconcile.Request {
+	volumes, err := volumesWhere(ctx, w.cache, field, value)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "list volumes from the cache", "index", field)
+	}
+	var woken []reconcile.Request
+	for i := range volumes {
+		woken = append(woken, requests(mirror.RecordOf(w.names, &volumes[i]).Claim)...)
+	}
+	return woken
 }
 
 // mirrorsOfVolume wakes the claims whose origin is bound to a volume, the claim
@@ -63,10 +81,9 @@ func (w waker) mirrorsOfClaim(ctx context.Context, object client.Object) []recon
 // namespace that a mirror volume stands in the way of.
 func (w waker) mirrorsOfVolume(ctx context.Context, object client.Object) []reconcile.Request {
 	volume, _ := object.(*corev1.PersistentVolume)
-	woken := w.claims(ctx, claimsByUID, volume.Name)
+	woken := w.claims(ctx, claimsByVolume, volume.Name)
 	if ref := volume.Spec.ClaimRef; ref != nil {
-		origin := types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
-		woken = append(woken, w.claims(ctx, claimsByOrigin, origin.String())...)
+		woken = append(woken, w.mirrorsOf(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})...)
 	}
 	if record := w.record(object); record.IsMirror() {
 		woken = append(woken, w.claims(ctx, claimsByOrigin, record.Origin.String(), client.InNamespace(record.Claim.Namespace))...)
@@ -74,11 +91,11 @@ func (w waker) mirrorsOfVolume(ctx context.Context, object client.Object) []reco
 	return woken
 }
 
-// inNamespace wakes the claims of a namespace that ask for mirrors, or are of a
-// class of Mooring's and have yet to be told how to ask.
+// inNamespace wakes the claims of a namespace that have mirrors, ask for them,
+// or are of a class of Mooring's and have yet to be told how to ask.
 func (w waker) inNamespace(ctx context.Context, object client.Object) []reconcile.Request {
 	in := client.InNamespace(object.GetName())
-	woken := w.claims(ctx, claimsByWish, wish, in)
+	woken := append(w.claims(ctx, claimsByWish, wish, in), w.recorded(ctx, volumesIn, object.GetName())...)
 	var classes storagev1.StorageClassList
 	if err := w.cache.List(ctx, &classes); err != nil {
 		log.FromContext(ctx).Error(err, "list classes from the cache")
@@ -101,17 +118,38 @@ func (w waker) ofDriver(ctx context.Context, _ client.Object) []reconcile.Reques
 	return w.claims(ctx, claimsByWish, wish)
 }
 
-// volume wakes a mirror volume.
+// volume wakes a mirror volume, also one without a record.
 func (w waker) volume(_ context.Context, object client.Object) []reconcile.Request {
-	if !w.record(object).IsMirror() {
+	volume, _ := object.(*corev1.PersistentVolume)
+	if !w.record(object).IsMirror() && !mirror.IsFormer(w.names, volume) {
 		return nil
 	}
 	return requests(client.ObjectKeyFromObject(object))
 }
 
-// volumesOfClaim wakes the mirror volumes whose record names a claim.
+// volumesOfClaim wakes the mirror volumes whose record names a claim, and those
+// that a mirror claim may have without a record.
 func (w waker) volumesOfClaim(ctx context.Context, object client.Object) []reconcile.Request {
-	return w.volumes(ctx, volumesByClaim, client.ObjectKeyFromObject(object).String())
+	woken := w.volumes(ctx, volumesByClaim, client.ObjectKeyFromObject(object).String())
+	return append(woken, w.withoutRecord(ctx, object)...)
+}
+
+// withoutRecord wakes the volumes without a record of a claim, and of the claims
+// that name it as their origin.
+func (w waker) withoutRecord(ctx context.Context, object client.Object) []reconcile.Request {
+	claim := asClaim(object)
+	asking, err := claimsWhere(ctx, w.cache, claimsByOrigin, client.ObjectKeyFromObject(object).String())
+	if err != nil {
+		log.FromContext(ctx).Error(err, "list claims from the cache", "index", claimsByOrigin)
+	}
+	var woken []reconcile.Request
+	for _, claim := range append(asking, *claim) {
+		volume, err := w.cache.volume(ctx, claim.Spec.VolumeName)
+		if err == nil && volume != nil && mirror.IsFormer(w.names, volume) {
+			woken = append(woken, requests(types.NamespacedName{Name: volume.Name})...)
+		}
+	}
+	return woken
 }
 
 // volumesOfOrigin wakes the mirror volumes of the claim that a volume is bound
@@ -149,6 +187,19 @@ func (w waker) originOfVolume(_ context.Context, object client.Object) []reconci
 		return nil
 	}
 	return requests(record.Origin)
+}
+
+// originsIn wakes the origins of the mirrors in a namespace.
+func (w waker) originsIn(ctx context.Context, object client.Object) []reconcile.Request {
+	volumes, err := volumesWhere(ctx, w.cache, volumesIn, object.GetName())
+	if err != nil {
+		log.FromContext(ctx).Error(err, "list volumes from the cache", "index", volumesIn)
+	}
+	var woken []reconcile.Request
+	for i := range volumes {
+		woken = append(woken, requests(w.record(&volumes[i]).Origin)...)
+	}
+	return woken
 }
 
 func (w waker) record(object client.Object) mirror.Record {
@@ -209,9 +260,13 @@ func volumeAsOriginChanged() predicate.Predicate {
 	})
 }
 
-func affinityChanged() predicate.Predicate {
+// volumeAsModelChanged lets pass changes of an origin volume that its mirror
+// volumes follow.
+func volumeAsModelChanged() predicate.Predicate {
 	return changed(func(before, after *corev1.PersistentVolume) bool {
-		return !equality.Semantic.DeepEqual(before.Spec.NodeAffinity, after.Spec.NodeAffinity)
+		return !equality.Semantic.DeepEqual(before.Spec.NodeAffinity, after.Spec.NodeAffinity) ||
+			!equality.Semantic.DeepEqual(before.Spec.Capacity, after.Spec.Capacity) ||
+			!equality.Semantic.DeepEqual(before.Spec.MountOptions, after.Spec.MountOptions)
 	})
 }
 
@@ -227,7 +282,7 @@ func labelsChanged() predicate.Predicate {
 
 func classChanged() predicate.Predicate {
 	return changed(func(before, after *storagev1.StorageClass) bool {
-		return !equality.Semantic.DeepEqual(before.AllowVolumeExpansion, after.AllowVolumeExpansion)
+		return !maps.Equal(before.Annotations, after.Annotations) || !equality.Semantic.DeepEqual(before.AllowVolumeExpansion, after.AllowVolumeExpansion)
 	})
 }
 

@@ -102,6 +102,15 @@ func (t Terms) For(namespaceLabels map[string]string, now time.Time) Grant {
 	return Grant{}
 }
 
+// Expires returns when the grants end; zero where nothing is granted or there is
+// no end.
+func (t Terms) Expires() time.Time {
+	if len(t.clauses) == 0 {
+		return time.Time{}
+	}
+	return t.expires
+}
+
 // Problems returns what is wrong with the annotations, a sentence each, for the
 // origin's owner. The namespace that asks is never told.
 func (t Terms) Problems() []error { return t.broken }

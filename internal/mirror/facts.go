@@ -36,6 +36,9 @@ type Facts struct {
 	OriginVolume *corev1.PersistentVolume
 	// Driver is the CSIDriver object of the origin volume's driver, if any.
 	Driver *storagev1.CSIDriver
+	// FormerName says that the claim names a volume as one made for a claim that
+	// is no more: it was restored from a backup.
+	FormerName bool
 	// Rivals are the claims of Claim's namespace that mirror, or ask to mirror,
 	// the same origin; Claim itself may be among them.
 	Rivals []Rival

@@ -51,6 +51,10 @@ const (
 	VolumeRejected  Reason = "VolumeRejected"
 	MirrorOfAnother Reason = "MirrorOfAnother"
 
+	OriginReplaced Reason = "OriginReplaced"
+	RecordBroken   Reason = "RecordBroken"
+	VolumeLost     Reason = "VolumeLost"
+
 	Mirrored Reason = "Mirrored"
 )
 
@@ -89,7 +93,7 @@ const (
 
 // Reasons returns the closed list, in the order of the ladder.
 func Reasons() []ReasonDoc {
-	return append(askingReasons(), originReasons()...)
+	return append(append(askingReasons(), originReasons()...), volumeReasons()...)
 }
 
 func askingReasons() []ReasonDoc {
@@ -144,9 +148,22 @@ func originReasons() []ReasonDoc {
 		{TooLarge, Refuse, 7, "The claim requests more than the origin's capacity; such a claim would never bind.", AskingSide, newClaim + "with a smaller request (1 byte is enough)", wakesOrigin},
 		{DuplicateMirror, Refuse, 8, "Another claim of the namespace mirrors the same origin, or asked for it before, and this driver's mirrors share the origin's handle, so that a Pod with both would get one mount twice.",
 			AskingSide, "use that claim", "that claim going away"},
+	}
+}
+
+// volumeReasons are given by what happens to the mirror volume, not by the
+// ladder.
+func volumeReasons() []ReasonDoc {
+	return []ReasonDoc{
 		{VolumeNameTaken, Refuse, 0, "A volume of the name that belongs to this claim exists and is not its mirror.", Administrator, "delete that volume object, after a look at what it is", "that volume going away"},
 		{VolumeRejected, Refuse, 0, "The API server does not let the mirror volume be made: an admission policy, or a missing right of Mooring's.", Administrator, "see the message for who rejects it", "half a minute, or " + wakesClaim},
 		{MirrorOfAnother, Refuse, 0, "The claim was bound to a mirror volume that was made for another claim, after somebody had changed that volume's claimRef. The volume is taken from it, and the claim ends Lost or Pending.", AskingSide, "delete the claim", wakesClaim},
-		{Mirrored, Allow, 0, "The claim is mirrored. Written only where something else was said before.", Nobody, "", ""},
+		{OriginReplaced, Refuse, 0, "The claim is bound, and its origin was replaced by another claim of the same name whose data are other ones. The mirror still reaches the former data.",
+			AskingSide, newClaim + "and it mirrors the new origin", wakesOrigin},
+		{RecordBroken, Refuse, 0, "The claim is bound, and its volume's record was edited so that it is not certain what it mirrors. Nothing is taken from the claim.",
+			Administrator, "put the volume's annotations back, or delete the claim and create it anew", "a change of the volume"},
+		{VolumeLost, Refuse, 0, "The claim was bound, and somebody deleted its volume's object. The data are untouched where they are.",
+			AskingSide, "delete the claim and create it anew", wakesClaim},
+		{Mirrored, Allow, 0, "The claim is mirrored. Written only where something else was said before, or where the grant has an end, which it names.", Nobody, "", ""},
 	}
 }

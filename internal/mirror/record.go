@@ -1,7 +1,9 @@
 package mirror
 
 import (
+	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +20,12 @@ type Record struct {
 	OriginUID       types.UID
 	OriginVolume    string
 	OriginVolumeUID types.UID
+	// ServedBy is the instance that looks after the mirror.
+	ServedBy string
+	// RevokedAt is when the mirror was found to have lost its grant; zero while
+	// it has it. Adopted says that another provisioner made the volume.
+	RevokedAt time.Time
+	Adopted   bool
 }
 
 // RecordOf reads a volume's record. A record that was copied to a volume of
@@ -25,9 +33,11 @@ type Record struct {
 func RecordOf(names mooringapi.Names, volume *corev1.PersistentVolume) Record {
 	uid := types.UID(volume.Annotations[names.MirrorClaimUID()])
 	claim, origin := split(volume.Annotations[names.MirrorClaim()]), split(volume.Annotations[names.OriginClaim()])
-	if uid == "" || volume.Name != VolumeName(uid) || claim.Name == "" || origin.Name == "" {
+	isNamed := volume.Name == VolumeName(uid) || volume.Name == volume.Annotations[names.VolumeName()]
+	if uid == "" || !isNamed || claim.Name == "" || origin.Name == "" {
 		return Record{}
 	}
+	revoked, _ := time.Parse(time.RFC3339, volume.Annotations[names.RevokedAt()]) // unreadable: not yet
 	return Record{
 		Claim:           claim,
 		ClaimUID:        uid,
@@ -35,6 +45,9 @@ func RecordOf(names mooringapi.Names, volume *corev1.PersistentVolume) Record {
 		OriginUID:       types.UID(volume.Annotations[names.OriginClaimUID()]),
 		OriginVolume:    volume.Annotations[names.OriginVolume()],
 		OriginVolumeUID: types.UID(volume.Annotations[names.OriginVolumeUID()]),
+		ServedBy:        volume.Annotations[names.ServedBy()],
+		RevokedAt:       revoked,
+		Adopted:         volume.Annotations[names.AdoptedAt()] != "",
 	}
 }
 
@@ -56,6 +69,11 @@ func (r Record) SameOrigin(other Record) bool {
 // ClaimRef returns the claimRef that the volume was made with.
 func (r Record) ClaimRef() *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: claimKind, Namespace: r.Claim.Namespace, Name: r.Claim.Name, UID: r.ClaimUID}
+}
+
+// RefTo returns the claimRef of a volume that is this claim's alone.
+func RefTo(claim *corev1.PersistentVolumeClaim) *corev1.ObjectReference {
+	return Record{Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, ClaimUID: claim.UID}.ClaimRef()
 }
 
 // HasOwnClaimRef reports whether a mirror volume's claimRef is the one it was
@@ -82,6 +100,17 @@ func IsMirrorOf(names mooringapi.Names, volume *corev1.PersistentVolume, claim *
 	return IsMadeFor(names, volume, claim) && HasOwnClaimRef(names, volume)
 }
 
+// IsRestoredFor reports whether a volume was made for a claim of this name which
+// is no more, and this claim, restored from a backup under another UID, names it
+// as its volume, and the recorded origin as its own. A claim that asks for no
+// mirror has merely the same name.
+func IsRestoredFor(names mooringapi.Names, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	record := RecordOf(names, volume)
+	return record.IsMirror() && record.ClaimUID != claim.UID && claim.Spec.VolumeName == volume.Name &&
+		record.Claim.Namespace == claim.Namespace && record.Claim.Name == claim.Name &&
+		slices.Contains(Origins(names, claim), record.Origin)
+}
+
 // Leftover returns why a mirror volume no longer serves the claim that it was
 // made for, or "" while it does. A leftover's object is deleted; that never
 // touches the data.
@@ -91,7 +120,7 @@ func Leftover(names mooringapi.Names, volume *corev1.PersistentVolume, claim *co
 	switch {
 	case claim == nil:
 		return "its claim is gone"
-	case claim.UID != RecordOf(names, volume).ClaimUID:
+	case claim.UID != RecordOf(names, volume).ClaimUID && !IsRestoredFor(names, volume, claim):
 		return "its claim was replaced by another of the same name"
 	case claim.Spec.VolumeName != "" && claim.Spec.VolumeName != volume.Name:
 		return "its claim is bound to another volume"

@@ -23,7 +23,7 @@ func TestRecordOf(t *testing.T) {
 	facts := base()
 	_, volume := made()
 	want := mirror.Record{Claim: key("tenant-1", "drive"), ClaimUID: askUID, Origin: key("drives", "mydrive"), OriginUID: facts.Origin.UID,
-		OriginVolume: "pvc-origin", OriginVolumeUID: "cccccccc-0000-4000-8000-000000000003"}
+		OriginVolume: "pvc-origin", OriginVolumeUID: "cccccccc-0000-4000-8000-000000000003", ServedBy: facts.Instance}
 	if got := mirror.RecordOf(names, volume); got != want || !got.IsMirror() {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -99,7 +99,11 @@ func TestLeftover(t *testing.T) {
 		{"just made", func(c *corev1.PersistentVolumeClaim, v *corev1.PersistentVolume) {
 			c.Spec.VolumeName, v.Status.Phase = "", ""
 		}, ""},
-		{"replaced", func(c *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume) { c.UID = "x" }, "replaced"},
+		{"replaced", func(c *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume) { c.UID, c.Spec.VolumeName = "x", "" }, "replaced"},
+		{"a namesake that asks for no mirror", func(c *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume) {
+			c.UID, c.Spec.DataSourceRef = "x", nil
+		}, "replaced"},
+		{"restored from a backup", func(c *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume) { c.UID = "x" }, ""},
 		{"claim bound elsewhere", func(c *corev1.PersistentVolumeClaim, _ *corev1.PersistentVolume) { c.Spec.VolumeName = "x" }, "another volume"},
 		// The binder turns these back into Bound, and nobody else can take them.
 		{"released by mistake", func(_ *corev1.PersistentVolumeClaim, v *corev1.PersistentVolume) {

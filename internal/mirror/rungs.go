@@ -27,7 +27,7 @@ func claimIsFit(c *climber) *refusal {
 		return said
 	case spec.Selector != nil:
 		return refused(ClaimHasSelector, "spec.selector asks the binder for another volume: create the claim without it")
-	case spec.VolumeName != "" && spec.VolumeName != VolumeName(c.Claim.UID):
+	case spec.VolumeName != "" && spec.VolumeName != VolumeName(c.Claim.UID) && !(c.FormerName && IsRestored(c.Claim)):
 		return refused(ClaimNamesVolume, "spec.volumeName asks for volume %s: create the claim without it", quote(spec.VolumeName))
 	case deref(spec.VolumeAttributesClassName, "") != "":
 		return refused(ClaimHasAttributesClass, "spec.volumeAttributesClassName is %s: a mirror has none, and the binder would wait for it without end: create the claim without it",
@@ -111,7 +111,7 @@ func originIsNoMirror(c *climber) *refusal {
 func driverHasRecipe(c *climber) *refusal {
 	c.mirror = recipe.Make(recipe.Request{
 		Origin:        c.OriginVolume,
-		ClaimUID:      c.Claim.UID,
+		ClaimUID:      madeFor(NameOf(c.Claim)),
 		ReadOnly:      c.access() == grant.ReadOnly,
 		Driver:        c.Driver,
 		RefuseUnknown: c.RefuseUnknownDrivers,
@@ -132,8 +132,12 @@ func driverHasRecipe(c *climber) *refusal {
 
 // access is what the claim asks for: to read only, if it asks for ReadOnlyMany
 // and nothing else; else to write, also where the next rung refuses the mode.
-func (c *climber) access() grant.Access {
-	modes := c.Claim.Spec.AccessModes
+func (c *climber) access() grant.Access { return Access(c.Claim) }
+
+// Access returns what a claim asks for. Its modes are immutable, so that this
+// holds for as long as it lives.
+func Access(claim *corev1.PersistentVolumeClaim) grant.Access {
+	modes := claim.Spec.AccessModes
 	for _, mode := range modes {
 		if mode != corev1.ReadOnlyMany {
 			return grant.ReadWrite

@@ -5,12 +5,15 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/mooring-k8s/mooring/internal/grant"
 	"github.com/mooring-k8s/mooring/pkg/mooringapi"
 )
 
@@ -18,6 +21,31 @@ import (
 // It is the only lock: whoever makes a volume for the claim, of whatever
 // instance or provisioner, makes it under this name.
 func VolumeName(claim types.UID) string { return mooringapi.VolumeNamePrefix + string(claim) }
+
+var volumeNameForm = regexp.MustCompile(`^` + mooringapi.VolumeNamePrefix + `[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// IsRestored reports whether a claim names a volume in the form of a mirror
+// volume's name, but not as its own: what a claim is that was restored from the
+// manifest of a bound one. Its volume's name cannot be changed any more.
+func IsRestored(claim *corev1.PersistentVolumeClaim) bool {
+	name := claim.Spec.VolumeName
+	return name != VolumeName(claim.UID) && volumeNameForm.MatchString(name)
+}
+
+// NameOf returns the name of a claim's mirror volume: VolumeName of its UID, but
+// for a restored claim, which can only be bound to the one that it names.
+func NameOf(claim *corev1.PersistentVolumeClaim) string {
+	if IsRestored(claim) {
+		return claim.Spec.VolumeName
+	}
+	return VolumeName(claim.UID)
+}
+
+// madeFor returns the UID in a mirror volume's name: that of the claim that it
+// was first made for, from which its handle was made.
+func madeFor(name string) types.UID {
+	return types.UID(strings.TrimPrefix(name, mooringapi.VolumeNamePrefix))
+}
 
 // OriginHash returns the value of the origin label: short enough for a label,
 // which namespace and name are not.
@@ -34,7 +62,7 @@ func (c *climber) volume() *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolume"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        VolumeName(c.Claim.UID),
+			Name:        NameOf(c.Claim),
 			Labels:      map[string]string{c.Names.OriginLabel(): OriginHash(c.origin)},
 			Annotations: c.record(),
 		},
@@ -88,7 +116,7 @@ func (c *climber) modes() []corev1.PersistentVolumeAccessMode {
 // record is what the volume says about itself, for as long as it lives.
 func (c *climber) record() map[string]string {
 	n := c.Names
-	return map[string]string{
+	record := map[string]string{
 		mooringapi.ProvisionedBy: n.Provisioner(),
 		n.MirrorClaim():          types.NamespacedName{Namespace: c.Claim.Namespace, Name: c.Claim.Name}.String(),
 		n.MirrorClaimUID():       string(c.Claim.UID),
@@ -99,6 +127,10 @@ func (c *climber) record() map[string]string {
 		n.GrantedBy():            c.grantedBy(),
 		n.ServedBy():             c.Instance,
 	}
+	if name := NameOf(c.Claim); name != VolumeName(c.Claim.UID) {
+		record[n.VolumeName()] = name
+	}
+	return record
 }
 
 // GrantedBy is the grant as it stands in the record.
@@ -113,13 +145,15 @@ type GrantedBy struct {
 // alone may be that long.
 const longestSelector = 4096
 
-func (c *climber) grantedBy() string {
-	selector := c.grant.Selector
+func (c *climber) grantedBy() string { return grantedBy(c.grant, c.access()) }
+
+func grantedBy(by grant.Grant, access grant.Access) string {
+	selector := by.Selector
 	if len(selector) > longestSelector {
 		sum := sha256.Sum256([]byte(selector))
 		selector = fmt.Sprintf("sha256:%x (%d bytes)", sum, len(selector))
 	}
 	// Three strings always marshal.
-	text, _ := json.Marshal(GrantedBy{Annotation: c.grant.Annotation, Selector: selector, Access: c.access().String()})
+	text, _ := json.Marshal(GrantedBy{Annotation: by.Annotation, Selector: selector, Access: access.String()})
 	return string(text)
 }

@@ -127,7 +127,7 @@ func TestLongNames(t *testing.T) {
 	}
 	record := mirror.RecordOf(names, got.Volume)
 	want := mirror.Record{Claim: key(facts.Claim.Namespace, longest("c")), ClaimUID: askUID, Origin: key(namespace, longest("o")), OriginUID: facts.Origin.UID,
-		OriginVolume: longest("v"), OriginVolumeUID: facts.OriginVolume.UID}
+		OriginVolume: longest("v"), OriginVolumeUID: facts.OriginVolume.UID, ServedBy: facts.Instance}
 	if record != want {
 		t.Errorf("the record reads %v, want %v", record, want)
 	}

@@ -30,6 +30,12 @@ const (
 	AccessReadOnly  = "ReadOnly"
 )
 
+// Values of the annotation on-revoke.
+const (
+	OnRevokeReport = "Report"
+	OnRevokeDelete = "Delete"
+)
+
 // longestProvisioner is what Kubernetes accepts as a StorageClass's provisioner
 // without a slash (pkg/apis/storage/validation, validateProvisioner).
 const longestProvisioner = 63
@@ -93,6 +99,18 @@ func (n Names) ReadOnlyGrant() string { return n.key("read-only-target-ns-labels
 // which both grants end.
 func (n Names) GrantExpires() string { return n.key("grant-expires") }
 
+// AllowDeletion is the annotation of an origin claim by which its owner lets it
+// be deleted although mirrors exist: "true".
+func (n Names) AllowDeletion() string { return n.key("allow-deletion") }
+
+// OnRevoke is the annotation of a StorageClass that says what happens to a
+// mirror whose grant has ended: Report or Delete.
+func (n Names) OnRevoke() string { return n.key("on-revoke") }
+
+// RevokeAfter is the annotation of a StorageClass with the time from the end of
+// a grant to the deletion of the mirror claim, as a Go duration such as 5m.
+func (n Names) RevokeAfter() string { return n.key("revoke-after") }
+
 // Origin is the annotation of a mirror claim that names its origin as
 // namespace/name.
 func (n Names) Origin() string { return n.key("origin") }
@@ -134,8 +152,24 @@ func (n Names) OriginVolumeUID() string { return n.key("origin-volume-uid") }
 // GrantedBy holds the grant as JSON: which annotation, its selector, the access.
 func (n Names) GrantedBy() string { return n.key("granted-by") }
 
-// ServedBy holds the instance that made the mirror volume.
+// ServedBy holds the instance that made the mirror volume, or has taken it over.
 func (n Names) ServedBy() string { return n.key("served-by") }
+
+// VolumeName holds a mirror volume's own name where its claim was restored from
+// a backup, so that its UID is another than the one in the name.
+func (n Names) VolumeName() string { return n.key("volume-name") }
+
+// RevokedAt holds the RFC 3339 time at which a mirror was found to have lost its
+// grant.
+func (n Names) RevokedAt() string { return n.key("revoked-at") }
+
+// AdoptedAt holds the RFC 3339 time at which the record was written on a volume
+// of a provisioner that had the name before.
+func (n Names) AdoptedAt() string { return n.key("adopted-at") }
+
+// OriginReleasedAt holds the RFC 3339 time at which the origin was let go while
+// the mirror existed, since its owner allowed it.
+func (n Names) OriginReleasedAt() string { return n.key("origin-released-at") }
 
 // IsMirrorVolume reports whether annotations are those of a mirror volume, made
 // under whichever provisioner name: a mirror may not be mirrored again, by no

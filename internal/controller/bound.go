@@ -1,0 +1,177 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/mooring-k8s/mooring/internal/mirror"
+)
+
+// bound sees to it that a bound mirror is as true as the grant behind it. The
+// volume is the one that the claim names, nil if there is none.
+func (r *claimReconciler) bound(ctx context.Context, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (ctrl.Result, error) {
+	r.made.forget(claim.UID)
+	names := r.options.Names
+	// 1. Somebody deleted the volume's object.
+	if volume == nil || volume.DeletionTimestamp != nil {
+		return r.lost(ctx, claim, volume)
+	}
+	// 2. The volume has no record, or that of another claim: the volume's
+	// reconciler deals with both.
+	isRestored := mirror.IsRestoredFor(names, volume, claim)
+	if !mirror.IsMirrorOf(names, volume, claim) && !isRestored {
+		return ctrl.Result{}, nil
+	}
+	// 3. Another instance looks after it.
+	ours, again, err := r.isLookedAfter(ctx, claim, volume)
+	if err != nil || !ours {
+		return again, err
+	}
+	facts, err := r.boundFacts(ctx, r.cache, claim, volume)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	r.checkReference(claim, volume)
+	switch review := mirror.Judge(facts); review.Standing {
+	// 4. The grant is there.
+	case mirror.Valid:
+		return r.valid(ctx, facts, review)
+	// 5. The grant has ended.
+	case mirror.Revoked:
+		return r.revoked(ctx, facts, review)
+	// 6. Nothing is certain: it is said, and nothing is changed.
+	default:
+		return r.say.refusal(ctx, claim, mirror.Decision{Reason: review.Reason, Message: review.Message})
+	}
+}
+
+// boundFacts gathers what is to be known of a bound mirror, from the cache or
+// live.
+func (r *claimReconciler) boundFacts(ctx context.Context, from reader, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (mirror.Bound, error) {
+	return boundFacts(ctx, r.options, from, claim, volume)
+}
+
+func boundFacts(ctx context.Context, options Options, from reader, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (mirror.Bound, error) {
+	facts := mirror.Bound{Names: options.Names, Now: time.Now(), Claim: claim, Volume: volume}
+	var err error
+	if facts.NamespaceLabels, err = from.namespaceLabels(ctx, claim.Namespace); err != nil {
+		return facts, err
+	}
+	facts.Origin, err = from.claim(ctx, mirror.RecordOf(options.Names, volume).Origin)
+	if err != nil || facts.Origin == nil {
+		return facts, err
+	}
+	facts.OriginVolume, err = from.volume(ctx, facts.Origin.Spec.VolumeName)
+	if err != nil || facts.OriginVolume == nil || facts.OriginVolume.Spec.CSI == nil {
+		return facts, err
+	}
+	facts.Driver, err = from.driver(ctx, facts.OriginVolume.Spec.CSI.Driver)
+	return facts, err
+}
+
+// lost tells the owner of a claim whose volume's object somebody deleted.
+func (r *claimReconciler) lost(ctx context.Context, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (ctrl.Result, error) {
+	if volume != nil && !mirror.IsMirrorOf(r.options.Names, volume, claim) {
+		return ctrl.Result{}, nil
+	}
+	if volume == nil && claim.Status.Phase != corev1.ClaimLost {
+		return ctrl.Result{}, nil // not in the cache yet, or not seen lost yet
+	}
+	return r.say.refusal(ctx, claim, mirror.Decision{Reason: mirror.VolumeLost,
+		Message: "somebody deleted the object of volume " + claim.Spec.VolumeName + ", by which this claim reached its origin's data: " +
+			"delete this claim and create it anew; the data are untouched"})
+}
+
+// valid brings the record up to date, takes back what was said of a revocation,
+// and says until when access is given.
+func (r *claimReconciler) valid(ctx context.Context, facts mirror.Bound, review mirror.Review) (ctrl.Result, error) {
+	claim, volume := facts.Claim, facts.Volume
+	// 1. The claim or its origin came back under another UID, with the same
+	// data: on a yes, live reads must agree.
+	if review.Record != nil {
+		return ctrl.Result{}, r.rerecord(ctx, claim, volume)
+	}
+	// 2. What was said of a revocation is withdrawn, first where it counts.
+	say := r.say.condition
+	if !mirror.RecordOf(r.options.Names, volume).RevokedAt.IsZero() {
+		if err := r.write.annotateVolume(ctx, volume, map[string]any{r.options.Names.RevokedAt(): nil}); err != nil {
+			return ctrl.Result{}, err
+		}
+		say = r.say.recovered
+	}
+	// 3. The condition, where there is something to say.
+	expires := review.Grant.Expires
+	if conditionOf(r.options.Names, claim) == nil && expires.IsZero() {
+		return ctrl.Result{}, nil
+	}
+	result, err := say(ctx, claim, mirror.Decision{Verdict: mirror.Allow, Reason: mirror.Mirrored, Message: review.Message})
+	if err == nil && !expires.IsZero() {
+		result.RequeueAfter = max(time.Until(expires), time.Millisecond)
+	}
+	return result, err
+}
+
+// rerecord writes on a volume under which UIDs its claim and its origin are
+// known now, after a restore.
+func (r *claimReconciler) rerecord(ctx context.Context, cached *corev1.PersistentVolumeClaim, known *corev1.PersistentVolume) error {
+	claim, volume, review, err := r.judgeLive(ctx, cached, known)
+	if err != nil || claim == nil || review.Standing != mirror.Valid || review.Record == nil {
+		return err
+	}
+	record := map[string]any{r.options.Names.RevokedAt(): nil}
+	for key, value := range review.Record {
+		record[key] = value
+	}
+	spec := map[string]any{}
+	if !hasClaimRef(volume, claim) {
+		spec["claimRef"] = claimRefPatch(mirror.RefTo(claim))
+	}
+	if err := r.write.patchVolume(ctx, volume, map[string]any{"annotations": record}, spec); err != nil {
+		return err
+	}
+	r.say.rerecorded(claim, mirror.RecordOf(r.options.Names, known).Origin)
+	log.FromContext(ctx).Info("recorded a restored claim or origin", "volume", volume.Name)
+	return nil
+}
+
+func hasClaimRef(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	ref := volume.Spec.ClaimRef
+	return ref != nil && ref.UID == claim.UID
+}
+
+// judgeLive judges a mirror on live reads alone. The claim is nil if it, or its
+// volume, is no more what it was.
+func (r *claimReconciler) judgeLive(ctx context.Context, cached *corev1.PersistentVolumeClaim, known *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, mirror.Review, error) {
+	var none mirror.Review
+	claim, err := r.live.claim(ctx, types.NamespacedName{Namespace: cached.Namespace, Name: cached.Name})
+	if err != nil || claim == nil || claim.UID != cached.UID || claim.DeletionTimestamp != nil || claim.Spec.VolumeName != known.Name {
+		return nil, nil, none, err
+	}
+	volume, err := r.live.volume(ctx, known.Name)
+	if err != nil || volume == nil || volume.UID != known.UID || volume.DeletionTimestamp != nil {
+		return nil, nil, none, err
+	}
+	facts, err := r.boundFacts(ctx, r.live, claim, volume)
+	return claim, volume, mirror.Judge(facts), err
+}
+
+// checkReference tells of a reference that was edited after binding: the record
+// says what is mirrored, and the reference is neither followed nor a reason to
+// take anything.
+func (r *claimReconciler) checkReference(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) {
+	recorded, drift := mirror.RecordOf(r.options.Names, volume).Origin, ""
+	for _, origin := range mirror.Origins(r.options.Names, claim) {
+		if origin != recorded {
+			drift = origin.String()
+		}
+	}
+	if r.drifted.isNews(types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, drift) {
+		r.say.referenceDrifted(claim, recorded, drift)
+		r.metrics.drift.WithLabelValues("reference").Inc()
+	}
+}

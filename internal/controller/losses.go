@@ -1,0 +1,163 @@
+package controller
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mooring-k8s/mooring/internal/grant"
+	"github.com/mooring-k8s/mooring/internal/mirror"
+	"github.com/mooring-k8s/mooring/pkg/mooringapi"
+)
+
+const (
+	// gatherTime is how long changes of access are gathered, so that one change
+	// of many namespaces' labels is told to an origin's owner once.
+	gatherTime = 200 * time.Millisecond
+	// betweenTellings is the least time from one telling to the next.
+	betweenTellings = 10 * time.Second
+)
+
+// losses remembers which namespaces have lost access to an origin as its owner
+// was told last. The zero value remembers nothing.
+type losses struct {
+	mutex   sync.Mutex
+	began   time.Time
+	origins map[types.NamespacedName]*toldLosses
+}
+
+type toldLosses struct {
+	namespaces []string
+	first      time.Time // when a change was first seen that is not told yet
+	last       time.Time // when something was told last
+}
+
+// sinceBegin returns when this process began to work: what was revoked before
+// was told by the one that worked then.
+func (l *losses) sinceBegin(now time.Time) time.Time {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.began.IsZero() {
+		l.began = now
+	}
+	return l.began
+}
+
+// remember notes what is known to have lost access, and whether it was told now.
+func (l *losses) remember(origin types.NamespacedName, namespaces []string, told bool, now time.Time) {
+	l.begin(origin, nil)
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	known := l.origins[origin]
+	known.namespaces, known.first = namespaces, time.Time{}
+	if told {
+		known.last = now
+	}
+}
+
+// begin notes what was told before this process began, if nothing is known yet.
+func (l *losses) begin(origin types.NamespacedName, namespaces []string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.origins == nil {
+		l.origins = map[types.NamespacedName]*toldLosses{}
+	}
+	if l.origins[origin] == nil {
+		l.origins[origin] = &toldLosses{namespaces: namespaces}
+	}
+}
+
+// due returns what has changed since the last telling, and how long to gather
+// further changes before they are told.
+func (l *losses) due(origin types.NamespacedName, namespaces []string, now time.Time) (lost, regained []string, rest time.Duration) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	told := l.origins[origin]
+	lost, regained = without(namespaces, told.namespaces), without(told.namespaces, namespaces)
+	if len(lost)+len(regained) == 0 {
+		told.first = time.Time{}
+		return nil, nil, 0
+	}
+	if told.first.IsZero() {
+		told.first = now
+	}
+	return lost, regained, max(gatherTime-now.Sub(told.first), betweenTellings-now.Sub(told.last), 0)
+}
+
+// forget drops an origin that is gone.
+func (l *losses) forget(origin types.NamespacedName) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	delete(l.origins, origin)
+}
+
+func without(names, those []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(those, name) })
+}
+
+// tellChanges tells an origin's owner which namespaces have lost access, and
+// which have it again: one event for each change, with a count and some names.
+func (r *originReconciler) tellChanges(ctx context.Context, origin *corev1.PersistentVolumeClaim, mirrors []corev1.PersistentVolume) (ctrl.Result, error) {
+	key, began := client.ObjectKeyFromObject(origin), []string{}
+	since := r.losses.sinceBegin(time.Now())
+	revoked, valid := map[string]mirror.Review{}, map[string]bool{}
+	for i := range mirrors {
+		record, review, err := r.judge(ctx, &mirrors[i])
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		if !record.RevokedAt.IsZero() && record.RevokedAt.Before(since) {
+			began = append(began, record.Claim.Namespace)
+		}
+		switch review.Standing {
+		case mirror.Revoked:
+			revoked[record.Claim.Namespace] = review
+		case mirror.Valid:
+			valid[record.Claim.Namespace] = true
+		case mirror.Unclear: // nobody has lost anything for certain
+		}
+	}
+	r.losses.begin(key, began)
+	now := slices.Sorted(maps.Keys(revoked))
+	lost, regained, rest := r.losses.due(key, now, time.Now())
+	if rest > 0 {
+		return ctrl.Result{RequeueAfter: rest}, nil
+	}
+	regained = slices.DeleteFunc(regained, func(name string) bool { return !valid[name] }) // others are gone
+	if len(lost) > 0 {
+		r.say.accessEnded(origin, lost, revoked[lost[0]].Reason)
+	}
+	if len(regained) > 0 {
+		r.say.accessRegained(origin, regained)
+	}
+	r.losses.remember(key, now, len(lost)+len(regained) > 0, time.Now())
+	return ctrl.Result{RequeueAfter: untilExpiry(r.options.Names, origin)}, nil
+}
+
+// judge judges one mirror that this instance looks after, from the cache.
+func (r *originReconciler) judge(ctx context.Context, volume *corev1.PersistentVolume) (mirror.Record, mirror.Review, error) {
+	record := mirror.RecordOf(r.options.Names, volume)
+	claim, err := r.cache.claim(ctx, record.Claim)
+	if err != nil || claim == nil || !isBound(claim) || record.ServedBy != r.options.Instance {
+		return record, mirror.Review{}, err
+	}
+	facts, err := boundFacts(ctx, r.options, r.cache, claim, volume)
+	return record, mirror.Judge(facts), err
+}
+
+// untilExpiry returns how long an origin's grants last; 0 where they have no
+// end, or have ended.
+func untilExpiry(names mooringapi.Names, origin *corev1.PersistentVolumeClaim) time.Duration {
+	expires := grant.Parse(names, origin.Annotations).Expires()
+	if expires.IsZero() {
+		return 0
+	}
+	return max(time.Until(expires), 0)
+}

@@ -1,0 +1,45 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/mooring-k8s/mooring/internal/mirror"
+)
+
+// isLookedAfter reports whether a mirror is this instance's to look after, and
+// takes it over where another instance has it and this one selects its
+// namespace. Until then the other one keeps it, so that no mirror falls between
+// two chairs when its namespace changes hands.
+func (r *claimReconciler) isLookedAfter(ctx context.Context, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (ours bool, again ctrl.Result, err error) {
+	record := mirror.RecordOf(r.options.Names, volume)
+	// 1. It is ours already, whatever its namespace.
+	if record.ServedBy == r.options.Instance {
+		r.held.remember(claim.UID)
+		return true, again, nil
+	}
+	namespaceLabels, err := r.cache.namespaceLabels(ctx, claim.Namespace)
+	if err != nil {
+		return false, again, err
+	}
+	// 2. The namespace is not ours to serve; or the mirror was just taken from
+	// us although it is: two instances that select one namespace must not take
+	// a mirror from each other without end.
+	selects := r.isServed(namespaceLabels)
+	again.RequeueAfter = r.held.rest(claim.UID, selects, time.Now())
+	if !selects || again.RequeueAfter > 0 {
+		return false, again, nil
+	}
+	// 3. Taken over.
+	by := map[string]any{r.options.Names.ServedBy(): r.options.Instance}
+	if err := r.write.annotateVolume(ctx, volume, by); err != nil {
+		return false, again, err
+	}
+	log.FromContext(ctx).Info("took over a mirror", "volume", volume.Name, "from", record.ServedBy)
+	r.held.remember(claim.UID)
+	return true, again, nil
+}

@@ -27,13 +27,9 @@ const (
 // what it mirrors can be proven. What cannot be proven is told, never guessed
 // and never deleted.
 func (r *volumeReconciler) adopt(ctx context.Context, name string) error {
-	names := r.options.Names
 	volume, err := r.live.volume(ctx, name)
-	if err != nil || volume == nil || volume.DeletionTimestamp != nil || !mirror.IsFormer(names, volume) {
+	if err != nil || volume == nil || volume.DeletionTimestamp != nil || !r.isToAdopt(volume) {
 		return err
-	}
-	if r.options.Adopt == AdoptOff && !mirror.IsStripped(names, volume) {
-		return nil
 	}
 	// 1. First of all: nobody's driver may ever delete the data behind it.
 	if err := r.harden(ctx, volume); err != nil {
@@ -58,6 +54,14 @@ func (r *volumeReconciler) adopt(ctx context.Context, name string) error {
 	return nil
 }
 
+// isToAdopt reports whether a volume is one without a record, and one that an
+// administrator lets be touched: what was Mooring's own is, in any case.
+func (r *volumeReconciler) isToAdopt(volume *corev1.PersistentVolume) bool {
+	return mirror.IsFormer(r.options.Names, volume) &&
+		(r.options.Adopt != AdoptOff || mirror.IsStripped(r.options.Names, volume))
+}
+
+// harden makes a volume Retain.
 func (r *volumeReconciler) harden(ctx context.Context, volume *corev1.PersistentVolume) error {
 	if volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {
 		return nil

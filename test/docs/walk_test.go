@@ -23,7 +23,7 @@ import (
 // applied, its claims become Bound, and every kubectl command runs.
 func TestFollowThePages(t *testing.T) {
 	skipOnExistingCluster(t)
-	for _, page := range []string{"README.md", "docs/installing.md"} {
+	for _, page := range []string{"README.md", "docs/installing.md", "docs/revocation.md"} {
 		t.Run(page, func(t *testing.T) {
 			w := newWalk(t, page)
 			for _, block := range blocks(t, page) {
@@ -144,6 +144,9 @@ func (w *walk) run(block block, command command) {
 		if strings.Contains(line, " rollout status ") || strings.Contains(line, " logs ") {
 			return // of Pods
 		}
+		if strings.Contains(line, " configmap mooring-brake") {
+			w.brake(block)
+		}
 		out, err := w.kubectl.RunInput(w.Context(), command.input, command.words[1:]...)
 		if err != nil {
 			w.Errorf("%v: %v", block, err)
@@ -159,6 +162,13 @@ func (w *walk) run(block block, command command) {
 	default:
 		w.Errorf("%v: nobody has said whether %q can be tested", block, line)
 	}
+}
+
+// brake gives the reader the record of a stop of deletions, which is there only
+// after one.
+func (w *walk) brake(block block) {
+	w.Helper()
+	w.apply(block.String(), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: mooring-brake, namespace: mooring-system}\ndata: {state: engaged}\n")
 }
 
 // install does what `helm install NAME charts/mooring` with the page's flags

@@ -39,6 +39,7 @@ func serve(ctx context.Context, f flags, chosen choices) error {
 	if err != nil {
 		return err
 	}
+	tellOfCleanup(ctx, log, config, f, chosen.names)
 	mgr, err := newManager(config, f, chosen)
 	if err != nil {
 		return err

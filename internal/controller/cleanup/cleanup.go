@@ -60,12 +60,17 @@ func Run(ctx context.Context, api API, options Options) (*Report, error) {
 	c := &cleaner{Options: options, api: api, removed: map[claimKey]bool{}}
 	c.report.Provisioner, c.report.Finalizer = options.Names.Provisioner(), options.Names.Finalizer()
 	if err := c.run(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, err
+		return nil, inWords(ctx, err)
 	}
 	return &c.report, nil
+}
+
+// inWords returns why a run has failed: what ended its context, or the error.
+func inWords(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), context.Canceled) {
+		return errors.New("interrupted: repeat it")
+	}
+	return causeOf(ctx, err)
 }
 
 func (c *cleaner) run(ctx context.Context) error {

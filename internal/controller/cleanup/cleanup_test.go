@@ -241,6 +241,19 @@ func TestLeaseIsTakenAgain(t *testing.T) {
 	}
 }
 
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	w := base()
+	o := options
+	o.Tell = func(string) { cancel() }
+	if report, err := Run(ctx, w, o); report != nil || err == nil || err.Error() != "interrupted: repeat it" {
+		t.Errorf("got %v, %v", report, err)
+	}
+	if !slices.Contains(w.claims["data"].Finalizers, ours) || *w.lease.Spec.LeaseDurationSeconds != 30 {
+		t.Errorf("it went on: claim %v, lease %v", w.claims["data"], w.lease.Spec)
+	}
+}
+
 func TestAllInstances(t *testing.T) {
 	w := base()
 	w.mirrorVolume("m4", "data", "staging/mooring", corev1.PersistentVolumeReclaimDelete)

@@ -141,7 +141,7 @@ func (w *walk) run(block block, command command) {
 	line := strings.Join(command.words, " ")
 	switch command.words[0] {
 	case "kubectl":
-		if strings.Contains(line, " rollout status ") || strings.Contains(line, " logs ") {
+		if strings.Contains(line, " rollout status ") || strings.Contains(line, " logs ") || strings.Contains(line, " exec ") {
 			return // of Pods
 		}
 		if strings.Contains(line, " configmap mooring-brake") {

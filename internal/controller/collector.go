@@ -115,7 +115,7 @@ func (c *mirrorsCollector) state(claim *corev1.PersistentVolumeClaim) string {
 	condition := conditionOf(c.names, claim)
 	isFalse := condition != nil && condition.Status == corev1.ConditionFalse
 	switch {
-	case claim.Status.Phase == corev1.ClaimBound && isFalse && isRevocation(mirror.Reason(condition.Reason)):
+	case claim.Status.Phase == corev1.ClaimBound && isFalse && mirror.EndsGrant(mirror.Reason(condition.Reason)):
 		return "revoked"
 	case claim.Status.Phase == corev1.ClaimBound:
 		return "bound"
@@ -125,14 +125,5 @@ func (c *mirrorsCollector) state(claim *corev1.PersistentVolumeClaim) string {
 		return "refused"
 	default:
 		return "pending"
-	}
-}
-
-func isRevocation(reason mirror.Reason) bool {
-	switch reason {
-	case mirror.NotShared, mirror.OriginTerminating, mirror.GrantReadOnly, mirror.OriginReplaced:
-		return true
-	default:
-		return false
 	}
 }

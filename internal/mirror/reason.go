@@ -58,6 +58,17 @@ const (
 	Mirrored Reason = "Mirrored"
 )
 
+// EndsGrant reports whether a bound mirror that is told this reason has lost its
+// grant. The other reasons say that something is not certain.
+func EndsGrant(reason Reason) bool {
+	switch reason {
+	case NotShared, OriginTerminating, GrantReadOnly, OriginReplaced:
+		return true
+	default:
+		return false
+	}
+}
+
 // Side is who can mend what a reason names.
 type Side string
 

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/mooring-k8s/mooring/internal/inventory"
+	"github.com/mooring-k8s/mooring/pkg/mooringapi"
+)
+
+// provisionerVariable names the provisioner where the flag does not.
+const provisionerVariable = "MOORING_PROVISIONER_NAME"
+
+// peopleFlags lead to a cluster as kubectl's own flags do, and to the
+// installation of Mooring that is meant.
+type peopleFlags struct {
+	config      *genericclioptions.ConfigFlags
+	provisioner string
+	verbose     bool
+}
+
+func (f *peopleFlags) flags(cmd *cobra.Command) {
+	f.config = genericclioptions.NewConfigFlags(true)
+	f.config.AddFlags(cmd.Flags())
+	cmd.Flags().StringVar(&f.provisioner, "provisioner-name", os.Getenv(provisionerVariable),
+		"the provisioner name of the installation that is meant; unset: $"+provisionerVariable+", then the one installed, then "+mooringapi.DefaultProvisioner)
+	cmd.Flags().BoolVar(&f.verbose, "requests", false, "print on stderr how many requests were sent, and how long it took")
+}
+
+// session is a cluster that a command talks to.
+type session struct {
+	*inventory.Cluster
+	// namespace is the one that the command line or the kubeconfig names.
+	namespace string
+	began     time.Time
+	env       Env
+	verbose   bool
+}
+
+// open connects to the cluster. Only where the provisioner name has to be found
+// out is anything asked.
+func (f *peopleFlags) open(ctx context.Context, e Env) (*session, error) {
+	config, err := f.config.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster: %w", err)
+	}
+	config.QPS, config.Burst = -1, 0 // the server's own priority and fairness decides
+	config.UserAgent = "mooring/" + e.version()
+	config.WarningHandler = quiet{}
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	namespace, _, err := f.config.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("find the namespace: %w", err)
+	}
+	names, err := f.names(ctx, api)
+	if err != nil {
+		return nil, err
+	}
+	return &session{Cluster: &inventory.Cluster{API: api, Names: names}, namespace: namespace, began: time.Now(), env: e, verbose: f.verbose}, nil
+}
+
+// quiet drops the API server's warnings: they are about the objects of others.
+type quiet struct{}
+
+func (quiet) HandleWarningHeader(int, string, string) {}
+
+// chartLabel marks what Mooring's chart installs.
+const chartLabel = "app.kubernetes.io/name=mooring"
+
+// names returns the names of the installation that is meant.
+func (f *peopleFlags) names(ctx context.Context, api kubernetes.Interface) (mooringapi.Names, error) {
+	name := f.provisioner
+	if name == "" {
+		name = installedName(ctx, api)
+	}
+	names, err := mooringapi.NewNames(name)
+	if err != nil {
+		return names, usageError("--provisioner-name: %v", err)
+	}
+	return names, nil
+}
+
+// installedName returns the provisioner name of the only installation whose
+// class was made by the chart; the default where there is none, several, or
+// where classes cannot be read.
+func installedName(ctx context.Context, api kubernetes.Interface) string {
+	classes, err := api.StorageV1().StorageClasses().List(ctx, metav1.ListOptions{LabelSelector: chartLabel})
+	if err != nil {
+		return mooringapi.DefaultProvisioner
+	}
+	found := ""
+	for _, class := range classes.Items {
+		if found != "" && class.Provisioner != found {
+			return mooringapi.DefaultProvisioner
+		}
+		found = class.Provisioner
+	}
+	return orElse(found, mooringapi.DefaultProvisioner)
+}
+
+// claimArg reads NAMESPACE/CLAIM, or CLAIM in the session's namespace.
+func (s *session) claimArg(arg string) (types.NamespacedName, error) {
+	namespace, name, found := strings.Cut(arg, "/")
+	if !found {
+		namespace, name = s.namespace, arg
+	}
+	if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return types.NamespacedName{}, usageError("%q: expected NAMESPACE/CLAIM, or CLAIM in the namespace of -n", arg)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
+}
+
+// done tells what could not be seen, and how much was asked.
+func (s *session) done(w io.Writer) {
+	if hidden := s.Hidden(); len(hidden) > 0 {
+		fmt.Fprintf(w, "note: not visible to you: %s\n", strings.Join(hidden, ", "))
+	}
+	if s.verbose {
+		fmt.Fprintf(w, "requests: %d, %s\n", s.Requests(), time.Since(s.began).Round(time.Millisecond))
+	}
+}

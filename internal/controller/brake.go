@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -35,9 +36,12 @@ type brake struct {
 
 	mutex sync.Mutex
 	// ended are the mirrors whose claims were deleted, by the name of their
-	// volume, which soon no list finds any more, and when they were revoked.
-	ended map[string]time.Time
+	// volume, which soon no list finds any more.
+	ended map[string]ended
 }
+
+// ended is when a mirror lost its grant, and when its claim was deleted.
+type ended struct{ revokedAt, at time.Time }
 
 // Keys and values of the record.
 const (
@@ -67,13 +71,14 @@ func (b *brake) holds(ctx context.Context, volume *corev1.PersistentVolume, now 
 		b.metrics.brake.Set(1)
 		return true, nil
 	}
-	since, err := b.countedSince(ctx, record, now)
+	lookedAt, err := b.lookedAt(ctx, record, now)
 	if err != nil {
 		return true, err
 	}
 	b.metrics.brake.Set(0)
 	// 2. Too many.
-	counted, err := b.count(ctx, since)
+	revokedAt := mirror.RecordOf(b.options.Names, volume).RevokedAt
+	counted, err := b.count(ctx, lookedAt, revokedAt, now)
 	if err != nil {
 		return true, err
 	}
@@ -82,42 +87,41 @@ func (b *brake) holds(ctx context.Context, volume *corev1.PersistentVolume, now 
 	}
 	// 3. It may go.
 	if b.ended == nil {
-		b.ended = map[string]time.Time{}
+		b.ended = map[string]ended{}
 	}
-	b.ended[volume.Name] = mirror.RecordOf(b.options.Names, volume).RevokedAt
+	b.ended[volume.Name] = ended{revokedAt, now}
 	return false, nil
 }
 
-// countedSince returns from when on revocations count: those before an
-// administrator lifted the brake were looked at.
-func (b *brake) countedSince(ctx context.Context, record *corev1.ConfigMap, now time.Time) (time.Time, error) {
-	since := now.Add(-brakeWindow)
+// lookedAt returns when an administrator lifted the brake, zero if nobody did:
+// revocations before that were looked at.
+func (b *brake) lookedAt(ctx context.Context, record *corev1.ConfigMap, now time.Time) (time.Time, error) {
 	if record == nil || record.Data[brakeState] != brakeLifted {
-		return since, nil
+		return time.Time{}, nil
 	}
 	lifted, err := time.Parse(time.RFC3339Nano, record.Data[brakeLiftedAt])
 	engaged, _ := time.Parse(time.RFC3339Nano, record.Data[brakeSince])
-	if err != nil || lifted.Before(engaged) {
-		lifted = now
-		record.Data[brakeLiftedAt] = now.UTC().Format(time.RFC3339Nano)
-		if err := b.write.updateBrake(ctx, record); err != nil {
-			return since, err
-		}
-		log.FromContext(ctx).Info("an administrator has lifted the brake: deletions go on")
-		b.say.brakeLifted(record)
+	if err == nil && !lifted.Before(engaged) {
+		return lifted, nil
 	}
-	if lifted.After(since) {
-		since = lifted
+	record.Data[brakeLiftedAt] = now.UTC().Format(time.RFC3339Nano)
+	if err := b.write.updateBrake(ctx, record); err != nil {
+		return time.Time{}, err
 	}
-	return since, nil
+	log.FromContext(ctx).Info("an administrator has lifted the brake: deletions go on")
+	b.say.brakeLifted(record)
+	return now, nil
 }
 
 // counted is how many mirrors have lost their grant, how many may, and how many
 // there are; ended ones included.
 type counted struct{ lost, limit, mirrors int }
 
-// count counts the mirrors that have lost their grant since a time.
-func (b *brake) count(ctx context.Context, since time.Time) (counted, error) {
+// count counts the mirrors that have lost their grant since an administrator has
+// looked, within brakeWindow: the one up to now, and any around the time when
+// the mirror to be ended lost its own. A class may let much more time go by
+// between the two, in which a bad change is forgotten and not mended.
+func (b *brake) count(ctx context.Context, lookedAt, revokedAt, now time.Time) (counted, error) {
 	marked, err := volumesWhere(ctx, b.cache, volumesThatAre, revoked)
 	if err != nil {
 		return counted{}, err
@@ -126,24 +130,45 @@ func (b *brake) count(ctx context.Context, since time.Time) (counted, error) {
 	if err != nil {
 		return counted{}, err
 	}
-	names := map[string]bool{}
+	lost, all := map[string]time.Time{}, len(living)
 	for i := range marked {
-		if !mirror.RecordOf(b.options.Names, &marked[i]).RevokedAt.Before(since) {
-			names[marked[i].Name] = true
-		}
+		lost[marked[i].Name] = mirror.RecordOf(b.options.Names, &marked[i]).RevokedAt
 	}
-	all := len(living)
-	for name, revokedAt := range b.ended {
-		if revokedAt.Before(since) {
+	for name, end := range b.ended {
+		if now.Sub(end.at) > 2*brakeWindow {
 			delete(b.ended, name)
 			continue
 		}
-		if !names[name] {
-			all++
+		if _, known := lost[name]; !known {
+			lost[name], all = end.revokedAt, all+1
 		}
-		names[name] = true
 	}
-	return counted{len(names), b.options.MaxRevocations.Of(all), all}, nil
+	var upToNow, around []time.Time
+	for _, at := range lost {
+		if at.Before(lookedAt) {
+			continue
+		}
+		if now.Sub(at) <= brakeWindow {
+			upToNow = append(upToNow, at)
+		}
+		if at.Sub(revokedAt).Abs() <= brakeWindow {
+			around = append(around, at)
+		}
+	}
+	return counted{max(len(upToNow), mostWithin(around, brakeWindow)), b.options.MaxRevocations.Of(all), all}, nil
+}
+
+// mostWithin returns how many of some times lie within any one window.
+func mostWithin(times []time.Time, window time.Duration) int {
+	slices.SortFunc(times, time.Time.Compare)
+	most, first := 0, 0
+	for last := range times {
+		for times[last].Sub(times[first]) > window {
+			first++
+		}
+		most = max(most, last-first+1)
+	}
+	return most
 }
 
 // engage records that deletions have stopped, and tells.

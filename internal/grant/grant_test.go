@@ -106,6 +106,35 @@ func TestZeroTermsGrantNobody(t *testing.T) {
 	}
 }
 
+func TestExpires(t *testing.T) {
+	for _, tc := range []struct {
+		name        string
+		annotations map[string]string
+		want        time.Time
+	}{
+		{"nothing", nil, time.Time{}},
+		{"no end", map[string]string{rw: "type"}, time.Time{}},
+		{"an end of nothing", map[string]string{expires: after}, time.Time{}},
+		{"an end of a broken grant", map[string]string{rw: "((", expires: after}, time.Time{}},
+		{"an end that is no time", map[string]string{rw: "type", expires: "soon"}, time.Time{}},
+		{"to come", map[string]string{rw: "type", expires: after}, now.Add(time.Second)},
+		{"passed", map[string]string{ro: "type", expires: before}, now.Add(-time.Second)},
+		{"in another time zone", map[string]string{rw: "type", expires: "2027-01-01T14:00:00+02:00"}, now},
+		{"with fractions of a second", map[string]string{rw: "type", expires: "2027-01-01T12:00:00.25Z"}, now.Add(time.Second / 4)},
+	} {
+		terms := grant.Parse(names, tc.annotations)
+		if got := terms.Expires(); !got.Equal(tc.want) || got.IsZero() != tc.want.IsZero() {
+			t.Errorf("%s: ends %v, want %v", tc.name, got, tc.want)
+		}
+		if got := terms.For(map[string]string{"type": "tenant"}, now).Expires; !got.IsZero() && !got.Equal(tc.want) {
+			t.Errorf("%s: a namespace is told %v", tc.name, got)
+		}
+	}
+	if !(grant.Terms{}).Expires().IsZero() {
+		t.Error("the zero value has an end")
+	}
+}
+
 func TestProblemsAreReportedTogether(t *testing.T) {
 	problems := grant.Parse(names, map[string]string{rw: "", ro: "!x", expires: "never"}).Problems()
 	if len(problems) != 3 {

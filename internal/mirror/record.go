@@ -102,12 +102,14 @@ func IsMirrorOf(names mooringapi.Names, volume *corev1.PersistentVolume, claim *
 
 // IsRestoredFor reports whether a volume was made for a claim of this name which
 // is no more, and this claim, restored from a backup under another UID, names it
-// as its volume, and the recorded origin as its own. A claim that asks for no
-// mirror has merely the same name.
+// as its volume, the recorded origin as its own, and asks for the same access. A
+// claim that asks for no mirror has merely the same name; and one that asks to
+// read, which a read-only grant lets in, must not get a volume that writes.
 func IsRestoredFor(names mooringapi.Names, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	record := RecordOf(names, volume)
 	return record.IsMirror() && record.ClaimUID != claim.UID && claim.Spec.VolumeName == volume.Name &&
 		record.Claim.Namespace == claim.Namespace && record.Claim.Name == claim.Name &&
+		accessRecorded(volume.Annotations[names.GrantedBy()]) == Access(claim).String() &&
 		slices.Contains(Origins(names, claim), record.Origin)
 }
 

@@ -117,8 +117,14 @@ func recordIsWhole(r *reviewer) *Review {
 // isRecordedOrigin reports whether the origin and its volume are the very ones
 // of the record.
 func (r *reviewer) isRecordedOrigin() bool {
-	return r.Origin != nil && r.OriginVolume != nil && boundByUID(r.Origin, r.OriginVolume) &&
+	return r.isOriginNamed() && r.OriginVolume != nil && boundByUID(r.Origin, r.OriginVolume) &&
 		r.Origin.UID == r.record.OriginUID && r.OriginVolume.Name == r.record.OriginVolume && r.OriginVolume.UID == r.record.OriginVolumeUID
+}
+
+// isOriginNamed reports whether the origin exists and is the one that the record
+// names.
+func (r *reviewer) isOriginNamed() bool {
+	return r.Origin != nil && r.Origin.Namespace == r.record.Origin.Namespace && r.Origin.Name == r.record.Origin.Name
 }
 
 // 2. The owner grants it to this namespace now. One text for an origin that is
@@ -127,7 +133,7 @@ func stillGranted(r *reviewer) *Review {
 	if r.NamespaceLabels == nil {
 		return &Review{Reason: NotShared, Message: "the labels of namespace " + r.Claim.Namespace + " are not known"}
 	}
-	if named := r.Origin != nil && r.Origin.Namespace == r.record.Origin.Namespace && r.Origin.Name == r.record.Origin.Name; named {
+	if r.isOriginNamed() {
 		r.grant = grant.Evaluate(r.Names, r.Origin.Annotations, r.NamespaceLabels, r.Now)
 	}
 	if r.grant.Access == grant.None {

@@ -22,5 +22,5 @@ func run() int {
 	// The first signal lets a run end its record, the second ends it: a file that
 	// never answers, such as a FIFO, must not keep the program alive.
 	defer context.AfterFunc(ctx, stop)()
-	return cli.Run(ctx, os.Args[1:], cli.Env{Out: os.Stdout, Err: os.Stderr, Version: version})
+	return cli.Run(ctx, os.Args[1:], cli.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Version: version})
 }

@@ -18,6 +18,8 @@ import (
 // Env is what a command has of the program around it.
 type Env struct {
 	Out, Err io.Writer
+	// In is where a person answers; nil where nobody can.
+	In io.Reader
 	// Version of the program; empty for that of the build.
 	Version string
 }
@@ -86,6 +88,7 @@ func NewRoot(e Env) *cobra.Command {
 	root.SetErr(e.Err)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newDrivers(e), newRetain(e), newVersion(e))
+	root.AddCommand(newShare(e), newUnshare(e), newMirror(e))
 	return root
 }
 

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+)
+
+// Who the writes of this command are by, as kubectl says it of its own.
+const peopleFieldManager = "mooring"
+
+// The values of --dry-run, as kubectl has them.
+const (
+	dryRunNone   = "none"
+	dryRunClient = "client"
+	dryRunServer = "server"
+)
+
+// writingFlags are those of every command that writes.
+type writingFlags struct {
+	dryRun string
+	output string
+	yes    bool
+}
+
+func (f *writingFlags) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.dryRun, "dry-run", dryRunNone, "none; client: only show what would be written; server: let the API server check it and store nothing")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "print the object as json or yaml")
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+}
+
+func (f *writingFlags) check() error {
+	if !slices.Contains([]string{dryRunNone, dryRunClient, dryRunServer}, f.dryRun) {
+		return usageError("--dry-run: is %q; expected none, client or server", f.dryRun)
+	}
+	if !slices.Contains([]string{"", "json", "yaml"}, f.output) {
+		return usageError("--output: is %q; expected json or yaml", f.output)
+	}
+	return nil
+}
+
+func (f *writingFlags) suffix() string {
+	if f.dryRun == dryRunServer {
+		return " (server dry run)"
+	}
+	return ""
+}
+
+// print prints an object where the command line asks for it.
+func (f *writingFlags) print(e Env, claim *corev1.PersistentVolumeClaim) error {
+	claim = claim.DeepCopy()
+	claim.ManagedFields = nil
+	claim.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"}
+	switch f.output {
+	case "json":
+		data, err := json.MarshalIndent(claim, "", "  ")
+		if err != nil {
+			return fmt.Errorf("print the claim: %w", err)
+		}
+		fmt.Fprintln(e.Out, string(data))
+	case "yaml":
+		data, err := yaml.Marshal(claim)
+		if err != nil {
+			return fmt.Errorf("print the claim: %w", err)
+		}
+		fmt.Fprint(e.Out, string(data))
+	}
+	return nil
+}
+
+// confirm asks a person, where one is there to answer; nothing is written
+// without a yes.
+func (f *writingFlags) confirm(e Env, question string) error {
+	if f.yes || f.dryRun != dryRunNone {
+		return nil
+	}
+	if file, ok := e.In.(*os.File); e.In == nil || ok && !isTerminal(file) {
+		return usageError("nobody is there to confirm, and nothing was written: look at what is shown, and add --yes")
+	}
+	fmt.Fprintf(e.Err, "%s [y/N] ", question)
+	answer, _ := bufio.NewReader(e.In).ReadString('\n') // no answer is no yes
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
+		return nil
+	}
+	return usageError("not confirmed: nothing was written")
+}
+
+// isTerminal reports whether a person may be typing.
+func isTerminal(file *os.File) bool {
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// writeGrants sets and removes annotations of a claim, if it has not changed
+// since it was shown.
+func (s *session) writeGrants(ctx context.Context, claim *corev1.PersistentVolumeClaim, set map[string]string, remove []string, dryRun bool) (*corev1.PersistentVolumeClaim, error) {
+	annotations := map[string]any{}
+	for key, value := range set {
+		annotations[key] = value
+	}
+	for _, key := range remove {
+		annotations[key] = nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": claim.UID, "resourceVersion": claim.ResourceVersion, "annotations": annotations,
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("encode the grant: %w", err)
+	}
+	options := metav1.PatchOptions{FieldManager: peopleFieldManager, DryRun: dryRunOption(dryRun)}
+	written, err := s.API.CoreV1().PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, patch, options)
+	if err != nil {
+		return nil, fmt.Errorf("write the grant of %s/%s: %w", claim.Namespace, claim.Name, err)
+	}
+	return written, nil
+}
+
+// createClaim creates a mirror claim.
+func (s *session) createClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim, dryRun bool) (*corev1.PersistentVolumeClaim, error) {
+	options := metav1.CreateOptions{FieldManager: peopleFieldManager, DryRun: dryRunOption(dryRun)}
+	return s.API.CoreV1().PersistentVolumeClaims(claim.Namespace).Create(ctx, claim, options)
+}
+
+func dryRunOption(dryRun bool) []string {
+	if dryRun {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}

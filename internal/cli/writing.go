@@ -5,14 +5,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
 )
 
@@ -101,8 +104,9 @@ func isTerminal(file *os.File) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// writeGrants sets and removes annotations of a claim, if it has not changed
-// since it was shown.
+// writeGrants sets and removes annotations of a claim, if it still has the
+// annotations that were shown. Others write a claim too, such as its status; that
+// is tried again.
 func (s *session) writeGrants(ctx context.Context, claim *corev1.PersistentVolumeClaim, set map[string]string, remove []string, dryRun bool) (*corev1.PersistentVolumeClaim, error) {
 	annotations := map[string]any{}
 	for key, value := range set {
@@ -111,14 +115,26 @@ func (s *session) writeGrants(ctx context.Context, claim *corev1.PersistentVolum
 	for _, key := range remove {
 		annotations[key] = nil
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": claim.UID, "resourceVersion": claim.ResourceVersion, "annotations": annotations,
-	}})
-	if err != nil {
-		return nil, fmt.Errorf("encode the grant: %w", err)
-	}
-	options := metav1.PatchOptions{FieldManager: peopleFieldManager, DryRun: dryRunOption(dryRun)}
-	written, err := s.API.CoreV1().PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, patch, options)
+	claims, current := s.API.CoreV1().PersistentVolumeClaims(claim.Namespace), claim
+	var written *corev1.PersistentVolumeClaim
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"uid": claim.UID, "resourceVersion": current.ResourceVersion, "annotations": annotations,
+		}})
+		if err != nil {
+			return err
+		}
+		options := metav1.PatchOptions{FieldManager: peopleFieldManager, DryRun: dryRunOption(dryRun)}
+		written, err = claims.Patch(ctx, claim.Name, types.MergePatchType, patch, options)
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		latest, getErr := claims.Get(ctx, claim.Name, metav1.GetOptions{})
+		if getErr == nil && latest.UID == claim.UID && maps.Equal(latest.Annotations, claim.Annotations) {
+			current = latest
+		}
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("write the grant of %s/%s: %w", claim.Namespace, claim.Name, err)
 	}

@@ -112,7 +112,3 @@ func shared() (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume) {
 		},
 	}
 }
-
-func namespace(name string, labels map[string]string) *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
-}

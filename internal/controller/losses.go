@@ -98,41 +98,87 @@ func (l *losses) forget(origin types.NamespacedName) {
 	delete(l.origins, origin)
 }
 
+// without returns the names that are not among those; there may be thousands of
+// both.
 func without(names, those []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(those, name) })
+	known := make(map[string]bool, len(those))
+	for _, name := range those {
+		known[name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return known[name] })
+}
+
+// among returns which namespaces are known to have lost access, of some.
+func (l *losses) among(origin types.NamespacedName, some map[string]bool) []string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.origins[origin] == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(l.origins[origin].namespaces), func(name string) bool { return !some[name] })
+}
+
+// access is which namespaces have lost access to an origin, which have it, and
+// of which that is not certain; and which had lost it before this process began.
+type access struct {
+	revoked        map[string]mirror.Review
+	valid, unclear map[string]bool
+	before         []string
+}
+
+// look judges the mirrors of an origin that this instance looks after.
+func (r *originReconciler) look(ctx context.Context, mirrors []corev1.PersistentVolume) (access, error) {
+	seen := access{revoked: map[string]mirror.Review{}, valid: map[string]bool{}, unclear: map[string]bool{}, before: []string{}}
+	since := r.losses.sinceBegin(time.Now())
+	for i := range mirrors {
+		record, review, err := r.judge(ctx, &mirrors[i])
+		if err != nil {
+			return seen, err
+		}
+		namespace := record.Claim.Namespace
+		if !record.RevokedAt.IsZero() && record.RevokedAt.Before(since) {
+			seen.before = append(seen.before, namespace)
+		}
+		switch review.Standing {
+		case mirror.Revoked:
+			seen.revoked[namespace] = review
+		case mirror.Valid:
+			seen.valid[namespace] = true
+		case mirror.Unclear: // nobody has lost anything for certain, nor has it again
+			seen.unclear[namespace] = true
+		}
+	}
+	return seen, nil
 }
 
 // tellChanges tells an origin's owner which namespaces have lost access, and
 // which have it again: one event for each change, with a count and some names.
 func (r *originReconciler) tellChanges(ctx context.Context, origin *corev1.PersistentVolumeClaim, mirrors []corev1.PersistentVolume) (ctrl.Result, error) {
-	key, began := client.ObjectKeyFromObject(origin), []string{}
-	since := r.losses.sinceBegin(time.Now())
-	revoked, valid := map[string]mirror.Review{}, map[string]bool{}
-	for i := range mirrors {
-		record, review, err := r.judge(ctx, &mirrors[i])
-		if err != nil {
-			return ctrl.Result{}, err
-		}
-		if !record.RevokedAt.IsZero() && record.RevokedAt.Before(since) {
-			began = append(began, record.Claim.Namespace)
-		}
-		switch review.Standing {
-		case mirror.Revoked:
-			revoked[record.Claim.Namespace] = review
-		case mirror.Valid:
-			valid[record.Claim.Namespace] = true
-		case mirror.Unclear: // nobody has lost anything for certain
-		}
+	key, start := client.ObjectKeyFromObject(origin), time.Now()
+	if len(mirrors) == 0 { // nobody has access, so that there is nothing to remember
+		r.losses.forget(key)
+		r.pace.forget(key)
+		return ctrl.Result{}, nil
 	}
-	r.losses.begin(key, began)
-	now := slices.Sorted(maps.Keys(revoked))
+	if rest := r.pace.rest(key, start); rest > 0 {
+		return ctrl.Result{RequeueAfter: rest}, nil
+	}
+	seen, err := r.look(ctx, mirrors)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	r.pace.done(key, start, time.Now())
+	r.losses.begin(key, seen.before)
+	now := slices.AppendSeq(r.losses.among(key, seen.unclear), maps.Keys(seen.revoked))
+	slices.Sort(now)
+	now = slices.Compact(now)
 	lost, regained, rest := r.losses.due(key, now, time.Now())
 	if rest > 0 {
 		return ctrl.Result{RequeueAfter: rest}, nil
 	}
-	regained = slices.DeleteFunc(regained, func(name string) bool { return !valid[name] }) // others are gone
+	regained = slices.DeleteFunc(regained, func(name string) bool { return !seen.valid[name] }) // others are gone
 	if len(lost) > 0 {
-		r.say.accessEnded(origin, lost, revoked[lost[0]].Reason)
+		r.say.accessEnded(origin, lost, seen.revoked[lost[0]].Reason)
 	}
 	if len(regained) > 0 {
 		r.say.accessRegained(origin, regained)

@@ -31,6 +31,7 @@ type originReconciler struct {
 	heldTold told
 	// losses are the namespaces that have lost access, as told last.
 	losses losses
+	pace   pace
 }
 
 // Reconcile brings one origin claim to its right state.
@@ -43,6 +44,7 @@ func (r *originReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	if origin == nil {
 		r.told.forget(request.NamespacedName)
 		r.losses.forget(request.NamespacedName)
+		r.pace.forget(request.NamespacedName)
 		r.heldTold.forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/mooring-k8s/mooring/internal/mirror"
+	"github.com/mooring-k8s/mooring/internal/recipe"
 )
 
 // owner returns the claim that a mirror volume was made for: by the UID, which
@@ -99,8 +100,12 @@ func (r *volumeReconciler) originOfReference(volume *corev1.PersistentVolume, cl
 }
 
 // followSize lets a mirror's size be its origin's. The volume's is never above
-// the claim's: kubelet would take that for a wish to grow the file system, and
-// call the driver (pkg/volume/util/operationexecutor, NodeExpandVolume).
+// the claim's: kubelet would take that for a wish to grow the file system when it
+// mounts the volume, and call the driver (pkg/volume/util/operationexecutor,
+// NodeExpandVolume). For a Pod that runs it calls it whatever the claim says,
+// where the driver's node service can grow volumes (pkg/kubelet/volumemanager/
+// cache, volumeNeedsExpansion). Those of the table cannot; of a driver that it
+// does not know, only the claim's size grows, which is what people see.
 func (r *volumeReconciler) followSize(ctx context.Context, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) error {
 	origin, _, err := r.model(ctx, volume)
 	if err != nil || origin == nil || claim.Status.Phase != corev1.ClaimBound {
@@ -118,13 +123,13 @@ func (r *volumeReconciler) followSize(ctx context.Context, volume *corev1.Persis
 			return err
 		}
 	}
-	if ofVolume.Cmp(size) < 0 {
+	if ofVolume.Cmp(size) < 0 && recipe.Knows(origin) {
 		if err := r.write.patchVolume(ctx, volume, nil, sizePatch(size.String())); err != nil {
 			return err
 		}
 	}
-	if ofVolume.Cmp(size) != 0 {
-		log.FromContext(ctx).Info("followed the origin's size", "from", ofVolume.String(), "to", size.String())
+	if ofClaim.Cmp(size) != 0 {
+		log.FromContext(ctx).Info("followed the origin's size", "from", ofClaim.String(), "to", size.String())
 	}
 	return nil
 }

@@ -23,6 +23,16 @@ var unknownRows = []Row{{
 // know.
 const UnknownDriver = "any other driver"
 
+// Knows reports whether the table knows a volume's driver: what its node service
+// does is read then, and else anything can be expected of it.
+func Knows(volume *corev1.PersistentVolume) bool {
+	if volume.Spec.CSI == nil {
+		return volume.Spec.NFS != nil
+	}
+	_, known := table.find(volume.Spec.CSI)
+	return known
+}
+
 // makeUnknown mirrors an unknown driver's volume only if the cluster says that
 // it is not attached to one node, and its owner that many nodes may write it.
 // Either alone is not enough: there are drivers of block devices that need no

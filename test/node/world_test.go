@@ -79,26 +79,30 @@ func newWorld(t *testing.T, driver testDriver, grant string, mountOptions ...str
 	for _, namespace := range []string{w.owner, w.guest} {
 		w.must(w.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, Labels: map[string]string{"course": w.guest}}}))
 	}
-	directory := fmt.Sprintf("origin-%d", id)
-	w.must(os.MkdirAll(filepath.Join(w.data(), "files.test", directory), 0o755))
 	w.origin = w.claim(w.owner, "origin", "static", writeMany)
 	w.origin.Annotations = map[string]string{grant: "course=" + w.guest}
-	w.must(w.Create(t.Context(), w.origin))
-	volume := &corev1.PersistentVolume{
+	w.static(w.origin, fmt.Sprintf("origin-%d", id), mountOptions...)
+	return w
+}
+
+// static makes a claim with a volume of its own, and waits until it is bound.
+func (w *world) static(claim *corev1.PersistentVolumeClaim, directory string, mountOptions ...string) *corev1.PersistentVolume {
+	w.Helper()
+	w.must(os.MkdirAll(filepath.Join(w.data(), "files.test", directory), 0o755))
+	w.must(w.Create(w.Context(), claim))
+	w.must(w.Create(w.Context(), &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: directory},
 		Spec: corev1.PersistentVolumeSpec{
-			StorageClassName: "static", AccessModes: w.origin.Spec.AccessModes, MountOptions: mountOptions,
+			StorageClassName: "static", AccessModes: claim.Spec.AccessModes, MountOptions: mountOptions,
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
-			ClaimRef:                      &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: w.owner, Name: "origin", UID: w.origin.UID},
+			ClaimRef:                      &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
-				Driver: driver.name, VolumeHandle: "handle-of-" + directory, VolumeAttributes: driver.attributes(directory),
+				Driver: w.driver.name, VolumeHandle: "handle-of-" + directory, VolumeAttributes: w.driver.attributes(directory),
 			}},
 		},
-	}
-	w.must(w.Create(t.Context(), volume))
-	w.bound(w.origin)
-	return w
+	}))
+	return w.bound(claim)
 }
 
 func (w *world) must(err error) {
@@ -121,7 +125,12 @@ func (w *world) claim(namespace, name, class string, mode corev1.PersistentVolum
 // mirror makes a mirror claim in the guest's namespace; it is not waited for.
 func (w *world) mirror(name string, mode corev1.PersistentVolumeAccessMode) *corev1.PersistentVolumeClaim {
 	w.Helper()
-	claim := w.claim(w.guest, name, "pvc-mirror", mode)
+	return w.mirrorOfClass("pvc-mirror", name, mode)
+}
+
+func (w *world) mirrorOfClass(class, name string, mode corev1.PersistentVolumeAccessMode) *corev1.PersistentVolumeClaim {
+	w.Helper()
+	claim := w.claim(w.guest, name, class, mode)
 	claim.Spec.DataSourceRef = &corev1.TypedObjectReference{Kind: "PersistentVolumeClaim", Namespace: &w.owner, Name: w.origin.Name}
 	w.must(w.Create(w.Context(), claim))
 	return claim
@@ -169,6 +178,24 @@ type pod struct {
 // pod makes a Pod that the scheduler is to put on a node. It is not waited for.
 func (w *world) pod(namespace, name, node string, claims ...string) *pod {
 	w.Helper()
+	return w.create(w.newPod(namespace, name, node, claims...))
+}
+
+// podPastScheduler makes a Pod that is on a node from the start.
+func (w *world) podPastScheduler(namespace, name, node string, claims ...string) *pod {
+	w.Helper()
+	p := w.newPod(namespace, name, node, claims...)
+	p.Spec.NodeName, p.Spec.NodeSelector = node, nil
+	return w.create(p)
+}
+
+func (w *world) create(p *pod) *pod {
+	w.Helper()
+	w.must(w.Create(w.Context(), p.Pod))
+	return p
+}
+
+func (w *world) newPod(namespace, name, node string, claims ...string) *pod {
 	grace, mountToken := int64(1), false
 	p := &pod{w: w, address: fmt.Sprintf("127.0.0.1:%d", 30000+ports.Add(1))}
 	p.Pod = &corev1.Pod{
@@ -186,7 +213,6 @@ func (w *world) pod(namespace, name, node string, claims ...string) *pod {
 		}})
 		p.Spec.Containers[0].VolumeMounts = append(p.Spec.Containers[0].VolumeMounts, corev1.VolumeMount{Name: volume, MountPath: fmt.Sprintf("/%d", i)})
 	}
-	w.must(w.Create(w.Context(), p.Pod))
 	return p
 }
 
@@ -305,8 +331,15 @@ func (w *world) staged() []string {
 // origin's data stays.
 func (w *world) ends(mirror *corev1.PersistentVolumeClaim, file string) {
 	w.Helper()
-	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: mirror.Spec.VolumeName}}
 	w.must(w.Delete(w.Context(), mirror))
+	w.ended(mirror, file)
+}
+
+// ended waits for the volume of a mirror claim that is being deleted to go, while
+// the origin's data stays.
+func (w *world) ended(mirror *corev1.PersistentVolumeClaim, file string) {
+	w.Helper()
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: mirror.Spec.VolumeName}}
 	w.until("mirror volume gone", func(ctx context.Context) string {
 		err := w.Get(ctx, client.ObjectKeyFromObject(volume), volume)
 		if apierrors.IsNotFound(err) {

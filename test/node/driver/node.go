@@ -54,11 +54,24 @@ func (d *driver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.Nod
 func (d *driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
 	response := &csi.NodeGetCapabilitiesResponse{}
 	if d.kind == directory {
-		response.Capabilities = []*csi.NodeServiceCapability{{Type: &csi.NodeServiceCapability_Rpc{
-			Rpc: &csi.NodeServiceCapability_RPC{Type: csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME},
-		}}}
+		response.Capabilities = capabilities(
+			csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME, csi.NodeServiceCapability_RPC_EXPAND_VOLUME)
 	}
 	return response, nil
+}
+
+func capabilities(types ...csi.NodeServiceCapability_RPC_Type) []*csi.NodeServiceCapability {
+	var capable []*csi.NodeServiceCapability
+	for _, one := range types {
+		capable = append(capable, &csi.NodeServiceCapability{Type: &csi.NodeServiceCapability_Rpc{Rpc: &csi.NodeServiceCapability_RPC{Type: one}}})
+	}
+	return capable
+}
+
+// NodeExpandVolume implements csi.NodeServer. There is nothing to grow: the line
+// that it logs tells that, and for whose mount, the kubelet asked.
+func (d *driver) NodeExpandVolume(_ context.Context, r *csi.NodeExpandVolumeRequest) (*csi.NodeExpandVolumeResponse, error) {
+	return &csi.NodeExpandVolumeResponse{}, told("expand", r.GetVolumePath(), nil)
 }
 
 // NodeStageVolume implements csi.NodeServer.

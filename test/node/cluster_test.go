@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mooring-k8s/mooring/pkg/mooringapi"
 	"github.com/mooring-k8s/mooring/test/chart"
 	"github.com/mooring-k8s/mooring/test/controlplane"
 	"github.com/mooring-k8s/mooring/test/demo/installation"
@@ -114,12 +115,25 @@ func (c *cluster) startScheduler(ctx context.Context) error {
 	return err
 }
 
+// endingClass is a class whose claims are deleted soon after their grant has
+// ended; those of the chart's own are not.
+const endingClass = "pvc-mirror-ending"
+
 func (c *cluster) installChart(ctx context.Context) error {
 	var err error
-	c.install, err = installation.Start(ctx, c.plane, c.root, chart.Options{
-		Values: map[string]any{"image": map[string]any{"repository": "registry.test/mooring-controller"}},
+	c.install, err = installation.Start(ctx, c.plane, c.root, chart.Options{Values: map[string]any{
+		"image":              map[string]any{"repository": "registry.test/mooring-controller"},
+		"allowClaimDeletion": true,
+	}})
+	if err != nil {
+		return err
+	}
+	return c.Create(ctx, &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: endingClass, Annotations: map[string]string{
+			names.OnRevoke(): mooringapi.OnRevokeDelete, names.RevokeAfter(): "1s",
+		}},
+		Provisioner: names.Provisioner(),
 	})
-	return err
 }
 
 // start starts a program as a process of the plane, which ends with it.

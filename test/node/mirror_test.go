@@ -139,17 +139,7 @@ func TestNoSecondMirrorWhereTheHandleIsShared(t *testing.T) {
 	w.bound(w.mirror("first", writeMany))
 	second := w.mirror("second", writeMany)
 	waiting := w.pod(w.guest, "both", "n1", "first", "second")
-	w.until("second mirror refused", func(ctx context.Context) string {
-		if err := w.Get(ctx, client.ObjectKeyFromObject(second), second); err != nil {
-			return err.Error()
-		}
-		for _, condition := range second.Status.Conditions {
-			if string(condition.Type) == names.Condition() && condition.Status == corev1.ConditionFalse && condition.Reason == string(mirror.DuplicateMirror) {
-				return ""
-			}
-		}
-		return fmt.Sprintf("%s, conditions %v", second.Status.Phase, second.Status.Conditions)
-	})
+	w.isTold(second, mirror.DuplicateMirror)
 	w.until("the Pod is not scheduled", func(ctx context.Context) string {
 		if err := w.Get(ctx, client.ObjectKeyFromObject(waiting.Pod), waiting.Pod); err != nil {
 			return err.Error()

@@ -27,6 +27,8 @@ var scenes = []scene{
 	{"To read, not to write", readOnlyScene},
 	{"A disk that no grant can share", refusedDriverScene},
 	{"A mirror goes, the data stays", removedScene},
+	{"A grant ends, and both sides know", revokedScene},
+	{"An origin is not deleted under its users", originDeletedScene},
 	{"To keep a volume: reviewed before it is made", reviewScene},
 	{"Made once, and never touched again", createScene},
 	{"Kept, and shared", keptAndSharedScene},

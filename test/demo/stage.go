@@ -84,11 +84,15 @@ func (s *stage) prepare(ctx context.Context, root string) (err error) {
 	return s.install(ctx, root)
 }
 
-// install installs Mooring from the chart, with nothing set but an image's
-// place, which has no default and is not used.
+// install installs Mooring from the chart. Set is an image's place, which has no
+// default and is not used, and that claims may be deleted: the class that the
+// chart makes only reports, until a scene says otherwise.
 func (s *stage) install(ctx context.Context, root string) error {
 	installed, err := installation.Start(ctx, s.plane, root, chart.Options{
-		Values: map[string]any{"image": map[string]any{"repository": "registry.example.com/mooring"}},
+		Values: map[string]any{
+			"image":              map[string]any{"repository": "registry.example.com/mooring"},
+			"allowClaimDeletion": true,
+		},
 	})
 	if err != nil {
 		return err

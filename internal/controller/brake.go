@@ -17,8 +17,13 @@ import (
 	"github.com/mooring-k8s/mooring/internal/mirror"
 )
 
-// brakeWindow is the time within which revocations are counted.
-const brakeWindow = 10 * time.Minute
+const (
+	// brakeWindow is the time within which revocations are counted.
+	brakeWindow = 10 * time.Minute
+	// brakeLook is how long an engaged brake is taken for engaged without another
+	// look at its record.
+	brakeLook = 2 * time.Second
+)
 
 // brake stops all deletions once too many mirrors have lost their grant within
 // brakeWindow: one bad change of labels must not delete thousands of claims.
@@ -35,6 +40,8 @@ type brake struct {
 	metrics *metrics
 
 	mutex sync.Mutex
+	// seen is when deletions were last known to be stopped.
+	seen time.Time
 	// ended are the mirrors whose claims were deleted, by the name of their
 	// volume, which soon no list finds any more.
 	ended map[string]ended
@@ -66,15 +73,16 @@ func (b *brake) holds(ctx context.Context, volume *corev1.PersistentVolume, now 
 	if err != nil {
 		return true, err
 	}
-	// 1. Engaged, and nobody has lifted it.
-	if record != nil && record.Data[brakeState] == brakeEngaged {
-		b.metrics.brake.Set(1)
+	// 1. Engaged, and nobody has plainly lifted it.
+	if record != nil && record.Data[brakeState] != brakeLifted {
+		b.stopped(now)
 		return true, nil
 	}
 	lookedAt, err := b.lookedAt(ctx, record, now)
 	if err != nil {
 		return true, err
 	}
+	b.seen = time.Time{}
 	b.metrics.brake.Set(0)
 	// 2. Too many.
 	revokedAt := mirror.RecordOf(b.options.Names, volume).RevokedAt
@@ -91,6 +99,20 @@ func (b *brake) holds(ctx context.Context, volume *corev1.PersistentVolume, now 
 	}
 	b.ended[volume.Name] = ended{revokedAt, now}
 	return false, nil
+}
+
+// stopped notes that nothing is to be deleted.
+func (b *brake) stopped(now time.Time) {
+	b.seen = now
+	b.metrics.brake.Set(1)
+}
+
+// isKnownToHold reports whether the brake was seen engaged so short a time ago
+// that it is not worth another look.
+func (b *brake) isKnownToHold(now time.Time) bool {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return !b.seen.IsZero() && now.Sub(b.seen) < brakeLook
 }
 
 // lookedAt returns when an administrator lifted the brake, zero if nobody did:
@@ -189,7 +211,7 @@ func (b *brake) engage(ctx context.Context, record *corev1.ConfigMap, now time.T
 	if err := write(ctx, record); err != nil {
 		return fmt.Errorf("record that deletions have stopped: %w", err)
 	}
-	b.metrics.brake.Set(1)
+	b.stopped(now)
 	log.FromContext(ctx).Info("too many mirrors have lost their grant: deletions stop until an administrator lifts the brake",
 		"revoked", is.lost, "limit", is.limit, "mirrors", is.mirrors, "configMap", b.options.OwnNamespace+"/"+b.options.BrakeName)
 	b.say.brakeEngaged(record, is.lost, is.limit)

@@ -31,6 +31,7 @@ type claimReconciler struct {
 	held    held
 	drifted told
 	brake   *brake
+	began   *beginning
 }
 
 // madeVolume is all there is to remember of a volume that was made.

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,7 +34,8 @@ const (
 // objects and reasons are counted up by the API's client instead of being
 // written again.
 func (t *teller) note(s subject, kind, reason, format string, args ...any) {
-	t.recorder.Eventf(s.about, s.related, kind, reason, s.action, "%s", cut(fmt.Sprintf(format, args...), longestNote))
+	text := cut(fmt.Sprintf(format, args...), longestNote)
+	t.recorder.Eventf(t.refrains.at(s.about, reason, text, time.Now()), s.related, kind, reason, s.action, "%s", text)
 }
 
 // subject is what an event is about, and in the course of what it happened.

@@ -29,25 +29,30 @@ const (
 // was told last. The zero value remembers nothing.
 type losses struct {
 	mutex   sync.Mutex
-	began   time.Time
 	origins map[types.NamespacedName]*toldLosses
+}
+
+// beginning is when this process began to work. The zero value has not begun.
+type beginning struct {
+	mutex sync.Mutex
+	when  time.Time
+}
+
+// at returns when this process began to work, at the latest now: what was
+// revoked before that was told by the process that worked then.
+func (b *beginning) at(now time.Time) time.Time {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if b.when.IsZero() {
+		b.when = now
+	}
+	return b.when
 }
 
 type toldLosses struct {
 	namespaces []string
 	first      time.Time // when a change was first seen that is not told yet
 	last       time.Time // when something was told last
-}
-
-// sinceBegin returns when this process began to work: what was revoked before
-// was told by the one that worked then.
-func (l *losses) sinceBegin(now time.Time) time.Time {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if l.began.IsZero() {
-		l.began = now
-	}
-	return l.began
 }
 
 // remember notes what is known to have lost access, and whether it was told now.
@@ -129,7 +134,7 @@ type access struct {
 // look judges the mirrors of an origin that this instance looks after.
 func (r *originReconciler) look(ctx context.Context, mirrors []corev1.PersistentVolume) (access, error) {
 	seen := access{revoked: map[string]mirror.Review{}, valid: map[string]bool{}, unclear: map[string]bool{}, before: []string{}}
-	since := r.losses.sinceBegin(time.Now())
+	since := r.began.at(time.Now())
 	for i := range mirrors {
 		record, review, err := r.judge(ctx, &mirrors[i])
 		if err != nil {

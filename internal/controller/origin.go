@@ -32,6 +32,7 @@ type originReconciler struct {
 	// losses are the namespaces that have lost access, as told last.
 	losses losses
 	pace   pace
+	began  *beginning
 }
 
 // Reconcile brings one origin claim to its right state.

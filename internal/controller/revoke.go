@@ -27,9 +27,13 @@ func (r *claimReconciler) revoked(ctx context.Context, facts mirror.Bound, revie
 	// 1. Since when, on the volume, so that it outlives every restart.
 	record := mirror.RecordOf(names, volume)
 	if record.RevokedAt.IsZero() {
-		r.metrics.revocations.WithLabelValues(string(review.Reason)).Inc()
+		r.began.at(facts.Now)
 		now := map[string]any{names.RevokedAt(): facts.Now.UTC().Format(time.RFC3339Nano)}
-		return result, r.write.annotateVolume(ctx, volume, now) // the cache will tell, and wake this again
+		if err := r.write.annotateVolume(ctx, volume, now); err != nil {
+			return result, err
+		}
+		r.metrics.revocations.WithLabelValues(string(review.Reason)).Inc()
+		return result, nil // the cache will tell, and wake this again
 	}
 	// 2. The class only reports.
 	policy, err := r.policy(ctx, r.cache, facts)
@@ -39,6 +43,11 @@ func (r *claimReconciler) revoked(ctx context.Context, facts mirror.Bound, revie
 	// 3. Not yet.
 	if rest := time.Until(record.RevokedAt.Add(policy.After)); rest > 0 {
 		return ctrl.Result{RequeueAfter: rest}, nil
+	}
+	// 4. Nothing is deleted at all: no need to read everything again for each of
+	// thousands, time and again.
+	if r.brake.isKnownToHold(time.Now()) {
+		return ctrl.Result{RequeueAfter: brakePatience}, nil
 	}
 	return r.end(ctx, facts)
 }

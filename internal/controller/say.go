@@ -27,6 +27,7 @@ type teller struct {
 	recorder events.EventRecorder
 	metrics  *metrics
 	said     recently[types.UID, saying]
+	refrains refrains
 }
 
 // saying is what a condition says.
@@ -76,7 +77,7 @@ func (t *teller) mirrored(ctx context.Context, claim *corev1.PersistentVolumeCla
 func (t *teller) event(ctx context.Context, claim *corev1.PersistentVolumeClaim, kind string, decision mirror.Decision) {
 	t.metrics.decided(decision)
 	log.FromContext(ctx).Info("decided", "verdict", decision.Verdict.String(), "reason", decision.Reason, "message", decision.Message)
-	t.recorder.Eventf(claim, nil, kind, string(decision.Reason), "Mirror", "%s", cut(decision.Message, longestNote))
+	t.note(subject{claim, nil, "Mirror"}, kind, string(decision.Reason), "%s", decision.Message)
 }
 
 // recovered writes the condition of a mirror whose grant is there again, and

@@ -79,7 +79,7 @@ func manyMirrors(n int) (*memory, reconcile.Request) {
 func (m *memory) reconciler(t testing.TB) *originReconciler {
 	t.Helper()
 	say, _ := heard(t, cluster(t))
-	return &originReconciler{options: Options{Names: names}, cache: reader{m}, live: reader{m}, say: say, locks: newOriginLocks()}
+	return &originReconciler{options: Options{Names: names}, cache: reader{m}, live: reader{m}, say: say, locks: newOriginLocks(), began: &beginning{}}
 }
 
 func BenchmarkOrigin(b *testing.B) {

@@ -81,13 +81,14 @@ func assemble(mgr ctrl.Manager, options Options, metrics *metrics) parts {
 	write := writer{client: mgr.GetClient(), names: options.Names}
 	say := &teller{names: options.Names, write: write, recorder: mgr.GetEventRecorder(fieldManager), metrics: metrics}
 	locks := newOriginLocks()
+	began := &beginning{}
 	stop := &brake{options: options, cache: cached, live: live, write: write, say: say, metrics: metrics}
 	return parts{
 		options: options,
 		wake:    waker{names: options.Names, cache: cached},
-		claim:   &claimReconciler{options: options, cache: cached, live: live, write: write, say: say, locks: locks, metrics: metrics, brake: stop},
+		claim:   &claimReconciler{options: options, cache: cached, live: live, write: write, say: say, locks: locks, metrics: metrics, brake: stop, began: began},
 		volume:  &volumeReconciler{options: options, cache: cached, live: live, write: write, say: say, metrics: metrics, unproven: &nameSet{}},
-		origin:  &originReconciler{options: options, cache: cached, live: live, write: write, say: say, locks: locks},
+		origin:  &originReconciler{options: options, cache: cached, live: live, write: write, say: say, locks: locks, began: began},
 	}
 }
 
@@ -116,6 +117,7 @@ func (p parts) addVolume(mgr ctrl.Manager) error {
 func (p parts) addOrigin(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("origin").
 		Watches(&corev1.PersistentVolumeClaim{}, on(p.wake.origin), when(concernsOrigins(p.options.Names))).
+		Watches(&corev1.PersistentVolumeClaim{}, on(p.wake.mirrored), when(claimAsOriginChanged(p.options.Names))).
 		Watches(&corev1.PersistentVolume{}, on(p.wake.originOfVolume)).
 		WatchesMetadata(newNamespace(), on(p.wake.originsIn), when(labelsChanged())).
 		WithOptions(p.queue()).

@@ -180,6 +180,15 @@ func (w waker) origin(_ context.Context, object client.Object) []reconcile.Reque
 	return requests(client.ObjectKeyFromObject(object))
 }
 
+// mirrored wakes a claim that has mirrors by their record, with or without the
+// finalizer: it may have replaced the claim that they were made of.
+func (w waker) mirrored(ctx context.Context, object client.Object) []reconcile.Request {
+	if len(w.volumes(ctx, volumesOf, client.ObjectKeyFromObject(object).String())) == 0 {
+		return nil
+	}
+	return requests(client.ObjectKeyFromObject(object))
+}
+
 // originOfVolume wakes the origin of a mirror volume.
 func (w waker) originOfVolume(_ context.Context, object client.Object) []reconcile.Request {
 	record := w.record(object)

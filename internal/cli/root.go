@@ -89,6 +89,7 @@ func NewRoot(e Env) *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newDrivers(e), newRetain(e), newVersion(e))
 	root.AddCommand(newShare(e), newUnshare(e), newMirror(e))
+	root.AddCommand(newList(e))
 	return root
 }
 

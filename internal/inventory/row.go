@@ -24,6 +24,7 @@ const (
 	Lost    State = "Lost"
 	Pending State = "Pending" // nothing was said yet
 	Ending  State = "Ending"  // being deleted
+	Gone    State = "Gone"    // told by a watch: there was one
 )
 
 // Row is one mirror claim as people and programs see it.
@@ -75,7 +76,7 @@ func RowOf(names mooringapi.Names, claim *corev1.PersistentVolumeClaim, volume *
 		Name:      claim.Name,
 		Access:    mirror.Access(claim).String(),
 		Volume:    claim.Spec.VolumeName,
-		Created:   claim.CreationTimestamp.Time,
+		Created:   claim.CreationTimestamp.UTC(),
 	}
 	if claim.Spec.StorageClassName != nil {
 		row.Class = *claim.Spec.StorageClassName

@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/mooring-k8s/mooring/internal/grant"
 	"github.com/mooring-k8s/mooring/internal/mirror"
 )
 
@@ -53,10 +54,23 @@ func (r *claimReconciler) stands(ctx context.Context, facts mirror.Bound, review
 	// 5. The grant has ended.
 	case mirror.Revoked:
 		return r.revoked(ctx, facts, review)
-	// 6. Nothing is certain: it is said, and nothing is changed.
+	// 6. Nothing is certain: it is said, and nothing is taken.
 	default:
-		return r.say.refusal(ctx, facts.Claim, mirror.Decision{Reason: review.Reason, Message: review.Message})
+		return r.unclear(ctx, facts, review)
 	}
+}
+
+// unclear says that it is not certain how a mirror stands. Where the owner grants
+// it, and merely the origin cannot be seen, a revocation is over: the time until
+// its claim is deleted begins anew should the grant end once more.
+func (r *claimReconciler) unclear(ctx context.Context, facts mirror.Bound, review mirror.Review) (ctrl.Result, error) {
+	names := r.options.Names
+	if review.Grant.Access != grant.None && !mirror.RecordOf(names, facts.Volume).RevokedAt.IsZero() {
+		if err := r.write.annotateVolume(ctx, facts.Volume, map[string]any{names.RevokedAt(): nil}); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	return r.say.refusal(ctx, facts.Claim, mirror.Decision{Reason: review.Reason, Message: review.Message})
 }
 
 // boundFacts gathers what is to be known of a bound mirror, from the cache or
@@ -116,8 +130,7 @@ func (r *claimReconciler) valid(ctx context.Context, facts mirror.Bound, review 
 		return r.lost(ctx, claim, volume)
 	}
 	// 4. The condition, where there is something to say.
-	expires := review.Grant.Expires
-	if conditionOf(r.options.Names, claim) == nil && expires.IsZero() {
+	if conditionOf(r.options.Names, claim) == nil && review.Grant.Expires.IsZero() {
 		return ctrl.Result{}, nil
 	}
 	return say(ctx, claim, mirror.Decision{Verdict: mirror.Allow, Reason: mirror.Mirrored, Message: review.Message})

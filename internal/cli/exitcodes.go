@@ -17,9 +17,22 @@ func ExitCodesPage() string {
 
 ` + "`mooring`" + ` ends with 0 when it did what it was asked and nobody has to do anything:
 a manifest is acceptable, a volume would be created, was created or is unchanged,
-a receipt is whole and its volume did not drift. Every other end has a reason of
-the closed list below, which stands in the receipt, on the standard error output
-and in the exit code.
+a receipt is whole and its volume did not drift; a mirror claim is bound and its
+grant holds, or nothing is in the way of one that is not bound yet. Every other end
+has a reason of the closed lists below, which stands in the exit code and on the
+standard error output, and in the receipt where there is one.
+
+Commands that answer a question (` + "`explain`, `access`" + `) print the answer, whatever
+it is, and end with:
+
+| code | reason | what was found | what to do |
+| ---: | --- | --- | --- |
+`)
+	for _, ending := range endings() {
+		fmt.Fprintf(&page, "| %d | `%s` | %s | %s |\n", ending.code, ending.reason, ending.meaning, escaped(ending.next))
+	}
+	page.WriteString(`
+All commands, and ` + "`mooring retain`" + ` above all:
 
 | code | reason | what was found | what to do |
 | ---: | --- | --- | --- |

@@ -38,6 +38,13 @@ func Run(ctx context.Context, args []string, e Env) int {
 	if err == nil {
 		return 0
 	}
+	var answered *end
+	if errors.As(err, &answered) {
+		if answered.message != "" {
+			fmt.Fprintf(e.Err, "%s: %s\nnext: %s\n", answered.reason, printable(answered.message), answered.next)
+		}
+		return answered.code
+	}
 	err = asReason(err)
 	info := retain.InfoOf(retain.ReasonOf(err))
 	message := strings.TrimPrefix(err.Error(), string(info.Reason)+": ")
@@ -90,6 +97,7 @@ func NewRoot(e Env) *cobra.Command {
 	root.AddCommand(newDrivers(e), newRetain(e), newVersion(e))
 	root.AddCommand(newShare(e), newUnshare(e), newMirror(e))
 	root.AddCommand(newList(e))
+	root.AddCommand(newExplain(e), newAccess(e))
 	return root
 }
 

@@ -36,7 +36,8 @@ func (s *nameSet) size() int {
 // someNames lists the first ten of many names, sorted, for people.
 func someNames(names []string) string {
 	const most = 10
-	names = slices.Compact(slices.Sorted(slices.Values(names)))
+	slices.Sort(names)
+	names = slices.Compact(names)
 	text := ""
 	for i, name := range names {
 		if i == most {

@@ -12,7 +12,7 @@ import (
 // Step is one rung of a ladder as it was climbed: what people are shown.
 type Step struct {
 	Title string `json:"title"`
-	// Outcome is passed, stopped or not reached.
+	// Outcome is passed, stopped, not reached or not visible.
 	Outcome StepOutcome `json:"outcome"`
 	// Reason and Message say why the ladder stopped here.
 	Reason  Reason `json:"reason,omitempty"`
@@ -21,7 +21,7 @@ type Step struct {
 	Saw []string `json:"saw,omitempty"`
 }
 
-// StepOutcome is how a step ended. The zero value is not reached.
+// StepOutcome is how a step ended.
 type StepOutcome string
 
 // The outcomes of a step.
@@ -29,28 +29,9 @@ const (
 	NotReached StepOutcome = "not reached"
 	Passed     StepOutcome = "passed"
 	Stopped    StepOutcome = "stopped"
+	// Unseen is a step that rests on what whoever asks may not read.
+	Unseen StepOutcome = "not visible"
 )
-
-// Climb decides as Decide does, and returns each rung with what it looked at.
-func Climb(facts Facts) (Decision, []Step) {
-	c := &climber{Facts: facts}
-	var steps []Step
-	stopped := false
-	for i, rung := range ladder {
-		step := Step{Title: rung.title, Outcome: NotReached}
-		if !stopped {
-			step.Outcome = Passed
-			said := rung.climb(c)
-			if said != nil {
-				stopped = true
-				step.Outcome, step.Reason, step.Message = Stopped, said.reason, said.message
-			}
-			step.Saw = sights[i](c)
-		}
-		steps = append(steps, step)
-	}
-	return Decide(facts), steps
-}
 
 // sights say what each rung of the ladder looks at, in its order.
 var sights = []func(*climber) []string{

@@ -92,10 +92,19 @@ func (r *Repair) mounting(volume *corev1.PersistentVolume, claim *corev1.Persist
 	}
 }
 
-func accessRecorded(text string) string {
+func accessRecorded(text string) string { return readGrantedBy(text).Access }
+
+// readGrantedBy is empty where the text cannot be read.
+func readGrantedBy(text string) GrantedBy {
 	var recorded GrantedBy
 	if json.Unmarshal([]byte(text), &recorded) != nil {
-		return ""
+		return GrantedBy{}
 	}
-	return recorded.Access
+	return recorded
+}
+
+// GrantedByOf returns by which grant a mirror volume was made; empty where its
+// record does not say.
+func GrantedByOf(names mooringapi.Names, volume *corev1.PersistentVolume) GrantedBy {
+	return readGrantedBy(volume.Annotations[names.GrantedBy()])
 }

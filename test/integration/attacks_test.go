@@ -225,6 +225,10 @@ func TestMirrorOfAnother(t *testing.T) {
 		w.must(w.Get(ctx, keyOf(thief), thief), "get the thief")
 		return unless(thief.Status.Phase == corev1.ClaimLost, string(thief.Status.Phase))
 	}, thief)
+	w.until("explain has the controller's last word", func(ctx context.Context) string {
+		w.must(w.Get(ctx, keyOf(thief), thief), "get the thief")
+		return w.explainDiffers(thief, conditionOf(thief))
+	}, thief)
 }
 
 // TestGrantEndsBeforeBinding ends a grant after the volume was made and before

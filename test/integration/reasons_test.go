@@ -196,7 +196,8 @@ func inBlockMode(c *corev1.PersistentVolumeClaim) {
 }
 
 // TestEveryReason brings about every reason of the closed list on a real
-// control plane, and sees it in the condition and in an event.
+// control plane, and sees it in the condition, in an event and in what
+// mooring explain says.
 func TestEveryReason(t *testing.T) {
 	onEachGate(t, func(w *world) {
 		t := w.T
@@ -214,6 +215,7 @@ func TestEveryReason(t *testing.T) {
 					t.Errorf("the message has control characters: %q", condition.Message)
 				}
 				s.isGoneOrStranger(claim, row.reason)
+				s.isExplained(claim, condition)
 			})
 		}
 	})
@@ -256,7 +258,7 @@ func TestOriginBindingBroken(t *testing.T) {
 			w.merge(o.PersistentVolumeClaim, `{"spec":{"volumeName":"`+volume.Name+`"}}`)
 			w.must(w.Status().Patch(w.Context(), o.PersistentVolumeClaim, jsonMerge(`{"status":{"phase":"Bound"}}`)), "say that the origin is bound")
 			claim := w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o)
-			w.isRefused(claim, mirror.OriginBindingBroken)
+			w.isExplained(claim, w.isRefused(claim, mirror.OriginBindingBroken))
 			w.absent(mirrorVolume(claim))
 		})
 	}
@@ -274,6 +276,7 @@ func TestVolumeRejected(t *testing.T) {
 		if !strings.Contains(said.Message, "not in this test") {
 			w.Errorf("the message does not say who rejects it: %q", said.Message)
 		}
+		w.isExplained(claim, said)
 	})
 }
 

@@ -228,6 +228,7 @@ func TestEveryReasonHasARow(t *testing.T) {
 		mirror.OriginBindingBroken: true, // TestOriginBindingBroken
 		mirror.MirrorOfAnother:     true, // TestMirrorOfAnother
 		mirror.VolumeRejected:      true, // TestVolumeRejected
+		mirror.OriginReplaced:      true, // TestRevocation
 	}
 	for _, row := range reasonRows {
 		rows[row.reason] = true

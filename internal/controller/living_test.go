@@ -88,7 +88,7 @@ func TestRefrains(t *testing.T) {
 		{"after a long time", "u", "9", "R", "x", 4 * refrainTime, "9"},
 	} {
 		object := claim(step.uid, step.version)
-		told := r.at(object, step.reason, step.text, now.Add(step.after)).(*corev1.PersistentVolumeClaim) //nolint:forcetypeassert // as given
+		told := r.at(object, step.reason, step.text, now.Add(step.after)).(*corev1.PersistentVolumeClaim)
 		if told.ResourceVersion != step.want || object.ResourceVersion != step.version {
 			t.Errorf("%s: told at version %s, want %s; the object's own is %s now", step.name, told.ResourceVersion, step.want, object.ResourceVersion)
 		}

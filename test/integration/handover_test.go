@@ -147,6 +147,9 @@ func TestRevocationLatency(t *testing.T) {
 	}
 	for _, claim := range claims {
 		w.label(claim.Namespace, "type", "-")
+		w.until("it is revoked", func(context.Context) string {
+			return unless(len(history.marksOf(claim.Spec.VolumeName)) > 0, "it is not")
+		}, claim)
 	}
 	for _, claim := range claims {
 		late = append(late, history.endedInTime(w, claim, 2*time.Second))

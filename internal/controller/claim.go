@@ -41,8 +41,12 @@ type madeVolume struct{}
 func (r *claimReconciler) Reconcile(ctx context.Context, request reconcile.Request) (ctrl.Result, error) {
 	// 1. Gone or going: nothing to decide; the volume's reconciler clears up.
 	claim, err := r.cache.claim(ctx, request.NamespacedName)
-	if err != nil || claim == nil {
+	if err != nil {
 		return ctrl.Result{}, err
+	}
+	if claim == nil {
+		r.drifted.forget(request.NamespacedName)
+		return ctrl.Result{}, nil
 	}
 	if claim.DeletionTimestamp != nil {
 		r.held.forget(claim.UID)

@@ -70,7 +70,7 @@ func (r *volumeReconciler) harden(ctx context.Context, volume *corev1.Persistent
 	if err := r.write.patchVolume(ctx, volume, nil, retain); err != nil {
 		return fmt.Errorf("make volume %s Retain: %w", volume.Name, err)
 	}
-	log.FromContext(ctx).Info("made a mirror volume without a record Retain")
+	log.FromContext(ctx).Info("made a mirror volume Retain that was not")
 	return nil
 }
 

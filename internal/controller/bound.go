@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/mooring-k8s/mooring/internal/grant"
 	"github.com/mooring-k8s/mooring/internal/mirror"
 )
 
@@ -17,9 +18,9 @@ import (
 func (r *claimReconciler) bound(ctx context.Context, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (ctrl.Result, error) {
 	r.made.forget(claim.UID)
 	names := r.options.Names
-	// 1. Somebody deleted the volume's object.
-	if volume == nil || volume.DeletionTimestamp != nil {
-		return r.lost(ctx, claim, volume)
+	// 1. Somebody deleted the volume's object, and it is gone.
+	if volume == nil {
+		return r.lost(ctx, claim, nil)
 	}
 	// 2. The volume has no record, or that of another claim: the volume's
 	// reconciler deals with both.
@@ -37,17 +38,39 @@ func (r *claimReconciler) bound(ctx context.Context, claim *corev1.PersistentVol
 		return ctrl.Result{}, err
 	}
 	r.checkReference(claim, volume)
-	switch review := mirror.Judge(facts); review.Standing {
+	review := mirror.Judge(facts)
+	if again, err = r.stands(ctx, facts, review); err != nil {
+		return ctrl.Result{}, err
+	}
+	return untilEnd(again, review.Grant), nil
+}
+
+// stands does what follows from how a mirror stands.
+func (r *claimReconciler) stands(ctx context.Context, facts mirror.Bound, review mirror.Review) (ctrl.Result, error) {
+	switch review.Standing {
 	// 4. The grant is there.
 	case mirror.Valid:
 		return r.valid(ctx, facts, review)
 	// 5. The grant has ended.
 	case mirror.Revoked:
 		return r.revoked(ctx, facts, review)
-	// 6. Nothing is certain: it is said, and nothing is changed.
+	// 6. Nothing is certain: it is said, and nothing is taken.
 	default:
-		return r.say.refusal(ctx, claim, mirror.Decision{Reason: review.Reason, Message: review.Message})
+		return r.unclear(ctx, facts, review)
 	}
+}
+
+// unclear says that it is not certain how a mirror stands. Where the owner grants
+// it, and merely the origin cannot be seen, a revocation is over: the time until
+// its claim is deleted begins anew should the grant end once more.
+func (r *claimReconciler) unclear(ctx context.Context, facts mirror.Bound, review mirror.Review) (ctrl.Result, error) {
+	names := r.options.Names
+	if review.Grant.Access != grant.None && !mirror.RecordOf(names, facts.Volume).RevokedAt.IsZero() {
+		if err := r.write.annotateVolume(ctx, facts.Volume, map[string]any{names.RevokedAt(): nil}); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	return r.say.refusal(ctx, facts.Claim, mirror.Decision{Reason: review.Reason, Message: review.Message})
 }
 
 // boundFacts gathers what is to be known of a bound mirror, from the cache or
@@ -76,9 +99,6 @@ func boundFacts(ctx context.Context, options Options, from reader, claim *corev1
 
 // lost tells the owner of a claim whose volume's object somebody deleted.
 func (r *claimReconciler) lost(ctx context.Context, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (ctrl.Result, error) {
-	if volume != nil && !mirror.IsMirrorOf(r.options.Names, volume, claim) {
-		return ctrl.Result{}, nil
-	}
 	if volume == nil && claim.Status.Phase != corev1.ClaimLost {
 		return ctrl.Result{}, nil // not in the cache yet, or not seen lost yet
 	}
@@ -104,16 +124,16 @@ func (r *claimReconciler) valid(ctx context.Context, facts mirror.Bound, review 
 		}
 		say = r.say.recovered
 	}
-	// 3. The condition, where there is something to say.
-	expires := review.Grant.Expires
-	if conditionOf(r.options.Names, claim) == nil && expires.IsZero() {
+	// 3. Somebody deletes the volume's object, which Kubernetes keeps for as long
+	// as the claim: until then it is a mirror, whose grant can end like any other's.
+	if volume.DeletionTimestamp != nil {
+		return r.lost(ctx, claim, volume)
+	}
+	// 4. The condition, where there is something to say.
+	if conditionOf(r.options.Names, claim) == nil && review.Grant.Expires.IsZero() {
 		return ctrl.Result{}, nil
 	}
-	result, err := say(ctx, claim, mirror.Decision{Verdict: mirror.Allow, Reason: mirror.Mirrored, Message: review.Message})
-	if err == nil && !expires.IsZero() {
-		result.RequeueAfter = max(time.Until(expires), time.Millisecond)
-	}
-	return result, err
+	return say(ctx, claim, mirror.Decision{Verdict: mirror.Allow, Reason: mirror.Mirrored, Message: review.Message})
 }
 
 // rerecord writes on a volume under which UIDs its claim and its origin are
@@ -153,7 +173,7 @@ func (r *claimReconciler) judgeLive(ctx context.Context, cached *corev1.Persiste
 		return nil, nil, none, err
 	}
 	volume, err := r.live.volume(ctx, known.Name)
-	if err != nil || volume == nil || volume.UID != known.UID || volume.DeletionTimestamp != nil {
+	if err != nil || volume == nil || volume.UID != known.UID {
 		return nil, nil, none, err
 	}
 	facts, err := r.boundFacts(ctx, r.live, claim, volume)

@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/mooring-k8s/mooring/internal/grant"
 	"github.com/mooring-k8s/mooring/internal/mirror"
 )
 
@@ -96,11 +97,34 @@ func (r *claimReconciler) isMakerOf(volume *corev1.PersistentVolume) bool {
 
 // serve decides about a claim that is not bound yet, and does what follows.
 func (r *claimReconciler) serve(ctx context.Context, facts mirror.Facts, volume *corev1.PersistentVolume) (ctrl.Result, error) {
-	claim := facts.Claim
 	decision, err := r.decide(ctx, &facts)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	again, err := r.follow(ctx, facts, decision, volume)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	return untilEnd(again, decision.Grant), nil
+}
+
+// untilEnd lets a claim be looked at again when its grant ends by itself, if not
+// before; also where something else stands in its way: who has no grant any more
+// is told nothing about the origin.
+func untilEnd(again ctrl.Result, by grant.Grant) ctrl.Result {
+	if by.Expires.IsZero() {
+		return again
+	}
+	rest := max(time.Until(by.Expires), time.Millisecond)
+	if again.RequeueAfter == 0 || rest < again.RequeueAfter {
+		again.RequeueAfter = rest
+	}
+	return again
+}
+
+// follow does what follows from the cache's decision.
+func (r *claimReconciler) follow(ctx context.Context, facts mirror.Facts, decision mirror.Decision, volume *corev1.PersistentVolume) (ctrl.Result, error) {
+	claim := facts.Claim
 	switch {
 	// 5. The cache refuses, or says wait. A volume made before that is not to
 	// be bound any more.

@@ -19,7 +19,7 @@ import (
 // held until they are gone, or its owner allows it to go without waiting.
 func (r *originReconciler) deleted(ctx context.Context, origin *corev1.PersistentVolumeClaim, mirrors []corev1.PersistentVolume) error {
 	key := client.ObjectKeyFromObject(origin)
-	if origin.Annotations[r.options.Names.AllowDeletion()] == "true" {
+	if r.isAllowed(origin) {
 		return r.allowDeletion(ctx, origin, mirrors)
 	}
 	r.losses.remember(key, r.namespacesOf(mirrors), true, time.Now()) // told with the same event
@@ -44,8 +44,7 @@ func (r *originReconciler) allowDeletion(ctx context.Context, cached *corev1.Per
 	release := r.locks.alone(key)
 	defer release()
 	origin, err := r.live.claim(ctx, key)
-	if err != nil || origin == nil || origin.UID != cached.UID || origin.DeletionTimestamp == nil ||
-		origin.Annotations[names.AllowDeletion()] != "true" || !slices.Contains(origin.Finalizers, names.Finalizer()) {
+	if err != nil || origin == nil || origin.UID != cached.UID || !r.isAllowed(origin) || !slices.Contains(origin.Finalizers, names.Finalizer()) {
 		return err
 	}
 	r.say.deletionAllowed(origin, r.namespacesOf(mirrors))

@@ -65,8 +65,9 @@ func (t *teller) accessRegained(origin *corev1.PersistentVolumeClaim, namespaces
 // its namespace is being deleted too, nothing can be written there any more, and
 // the namespace is told.
 func (t *teller) deletionHeld(origin *corev1.PersistentVolumeClaim, namespace *metav1.PartialObjectMetadata, users []string) {
-	text := fmt.Sprintf("claim %s is kept while it is mirrored: %s it: %s. Either their mirror claims go, or its owner writes the annotation %s: \"true\"",
-		origin.Name, using(users), someNames(users), t.names.AllowDeletion())
+	// What to do stands before the names, which may be long.
+	text := fmt.Sprintf("claim %s is kept while it is mirrored: %s it. Either their mirror claims go, or its owner writes the annotation %s: \"true\". They are in %s",
+		origin.Name, using(users), t.names.AllowDeletion(), someNames(users))
 	t.note(subject{origin, nil, "Share"}, corev1.EventTypeWarning, eventDeletionHeld, "%s", text)
 	if namespace != nil && namespace.DeletionTimestamp != nil {
 		t.note(subject{namespace, nil, "Share"}, corev1.EventTypeWarning, eventDeletionHeld, "%s", text)

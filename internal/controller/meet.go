@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -33,11 +32,7 @@ func (r *claimReconciler) meet(ctx context.Context, facts mirror.Facts, decision
 		_, err := r.withdraw(ctx, facts.Claim)
 		return ctrl.Result{}, err
 	}
-	// The binder's turn. Should the grant end by itself before, look again.
-	if expires := decision.Grant.Expires; !expires.IsZero() {
-		return ctrl.Result{RequeueAfter: max(time.Until(expires), time.Second)}, nil
-	}
-	return ctrl.Result{}, nil
+	return ctrl.Result{}, nil // the binder's turn
 }
 
 // withdraw deletes a volume that was made for a claim and not bound yet, if

@@ -36,8 +36,7 @@ func (s *nameSet) size() int {
 // someNames lists the first ten of many names, sorted, for people.
 func someNames(names []string) string {
 	const most = 10
-	slices.Sort(names)
-	names = slices.Compact(names)
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	text := ""
 	for i, name := range names {
 		if i == most {

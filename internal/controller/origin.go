@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -66,7 +67,7 @@ func (r *originReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	case !held && origin.DeletionTimestamp == nil && r.isOriginOf(origin, mirrors):
 		return ctrl.Result{}, r.hold(ctx, request.NamespacedName)
 	case len(mirrors) == 0 && held:
-		return ctrl.Result{}, r.letGo(ctx, request.NamespacedName)
+		return r.letGo(ctx, request.NamespacedName)
 	}
 	// 5. Namespaces have lost access, or have it again: its owner is told.
 	return r.tellChanges(ctx, origin, mirrors)
@@ -95,31 +96,46 @@ func (r *originReconciler) hold(ctx context.Context, key types.NamespacedName) e
 	return nil
 }
 
+// doubtPatience is how long an origin is left that a volume names by its label
+// alone: nothing tells the origin when that volume is put back, or goes.
+const doubtPatience = 5 * time.Second
+
 // letGo takes the finalizer off an origin of which a live list finds no mirror
 // volume of any instance, while no worker can be making one.
-func (r *originReconciler) letGo(ctx context.Context, key types.NamespacedName) error {
+func (r *originReconciler) letGo(ctx context.Context, key types.NamespacedName) (ctrl.Result, error) {
 	release := r.locks.alone(key)
 	defer release()
 
 	origin, err := r.live.claim(ctx, key)
 	if err != nil || origin == nil || !slices.Contains(origin.Finalizers, r.options.Names.Finalizer()) {
-		return err
+		return ctrl.Result{}, err
 	}
 	var mirrors corev1.PersistentVolumeList
 	byLabel := client.MatchingLabels{r.options.Names.OriginLabel(): mirror.OriginHash(key)}
 	if err := r.live.List(ctx, &mirrors, byLabel); err != nil {
-		return fmt.Errorf("list the mirror volumes of origin %s: %w", key, err)
+		return ctrl.Result{}, fmt.Errorf("list the mirror volumes of origin %s: %w", key, err)
 	}
-	if slices.ContainsFunc(mirrors.Items, func(volume corev1.PersistentVolume) bool {
-		return mirror.RecordOf(r.options.Names, &volume).Origin == key // and not only its label, copied
-	}) {
-		return nil // the cache will learn of it, and of its end
+	if slices.ContainsFunc(mirrors.Items, r.mayBeMirror) && !r.isAllowed(origin) {
+		return ctrl.Result{RequeueAfter: doubtPatience}, nil
 	}
 	if err := r.write.removeFinalizer(ctx, origin); err != nil {
-		return fmt.Errorf("remove the finalizer from origin %s: %w", key, err)
+		return ctrl.Result{}, fmt.Errorf("remove the finalizer from origin %s: %w", key, err)
 	}
 	log.FromContext(ctx).Info("took the finalizer off an origin that has no mirrors left")
-	return nil
+	return ctrl.Result{}, nil
+}
+
+// mayBeMirror reports whether a volume that has an origin's label is a mirror
+// volume. Its record may be edited, so that it names another origin for a moment,
+// or be gone: the label is enough to keep an origin. A volume to which somebody
+// copied it is none, by its name.
+func (r *originReconciler) mayBeMirror(volume corev1.PersistentVolume) bool {
+	return mirror.RecordOf(r.options.Names, &volume).IsMirror() || mirror.IsFormer(r.options.Names, &volume)
+}
+
+// isAllowed reports whether an origin's owner lets it go whatever mirrors it.
+func (r *originReconciler) isAllowed(origin *corev1.PersistentVolumeClaim) bool {
+	return origin.DeletionTimestamp != nil && origin.Annotations[r.options.Names.AllowDeletion()] == "true"
 }
 
 func (r *originReconciler) checkGrant(origin *corev1.PersistentVolumeClaim) {

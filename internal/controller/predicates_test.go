@@ -128,6 +128,7 @@ func TestVolumeAsOriginChanged(t *testing.T) {
 		}, false},
 		{"its capacity", func(v *corev1.PersistentVolume) { v.Spec.Capacity[corev1.ResourceStorage] = resource.MustParse("2Gi") }, true},
 		{"its claimRef", func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil }, true},
+		{"the label of its origin", func(v *corev1.PersistentVolume) { v.Labels = map[string]string{names.OriginLabel(): "x"} }, true},
 		{"its record", func(v *corev1.PersistentVolume) { v.Annotations[names.MirrorClaimUID()] = "u" }, true},
 		{"its deletion", func(v *corev1.PersistentVolume) { v.DeletionTimestamp = ptr.To(metav1.Now()) }, true},
 		{"replaced by another", func(v *corev1.PersistentVolume) { v.UID = types.UID("w") }, true},
@@ -141,6 +142,7 @@ func TestClassAndLabelsChanged(t *testing.T) {
 	checkUpdates(t, classChanged(), class, []update[*storagev1.StorageClass]{
 		{"nothing", func(*storagev1.StorageClass) {}, false},
 		{"a label", func(c *storagev1.StorageClass) { c.Labels = map[string]string{"a": "b"} }, false},
+		{"what is done on a revocation", func(c *storagev1.StorageClass) { c.Annotations = map[string]string{names.OnRevoke(): "Delete"} }, true},
 		{"it allows expansion now", func(c *storagev1.StorageClass) { c.AllowVolumeExpansion = ptr.To(true) }, true},
 		{"replaced by another", func(c *storagev1.StorageClass) { c.UID = "w" }, true},
 	})

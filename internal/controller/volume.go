@@ -41,13 +41,9 @@ func (r *volumeReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	if volume == nil || !r.isMirror(volume) {
 		return ctrl.Result{}, r.unrecorded(ctx, request, volume)
 	}
-	// 2. Going; but if another claim was bound to it meanwhile, it would stay
-	// for as long as that claim does.
+	// 2. Going.
 	if volume.DeletionTimestamp != nil {
-		if r.isTaken(volume) {
-			return ctrl.Result{}, r.mend(ctx, request.Name)
-		}
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, r.going(ctx, volume)
 	}
 	// 3. A leftover, if live reads say so too: its object goes.
 	claim, err := r.owner(ctx, volume)
@@ -57,11 +53,46 @@ func (r *volumeReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	if mirror.Leftover(r.options.Names, volume, claim) != "" {
 		return ctrl.Result{}, r.release(ctx, request.Name)
 	}
-	// 4. Its claim was restored from a backup: the claim's reconciler decides.
+	// 4. Its claim was restored from a backup: the claim's reconciler decides, and
+	// until then the volume is kept safe.
 	if claim.UID != mirror.RecordOf(r.options.Names, volume).ClaimUID {
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, r.keepForRestored(ctx, volume, claim)
 	}
 	return ctrl.Result{}, r.keep(ctx, volume, claim)
+}
+
+// going sees to a volume whose object is being deleted, which takes as long as
+// its claim lives, if somebody deleted it by hand: until then it is a mirror.
+func (r *volumeReconciler) going(ctx context.Context, volume *corev1.PersistentVolume) error {
+	claim, err := r.owner(ctx, volume)
+	if err != nil {
+		return err
+	}
+	switch {
+	case mirror.Leftover(r.options.Names, volume, claim) != "":
+	case claim.UID == mirror.RecordOf(r.options.Names, volume).ClaimUID:
+		return client.IgnoreNotFound(r.keep(ctx, volume, claim))
+	default:
+		return client.IgnoreNotFound(r.keepForRestored(ctx, volume, claim))
+	}
+	// Another claim was bound to it meanwhile: it would stay as long as that one.
+	if r.isTaken(volume) {
+		return r.mend(ctx, volume.Name)
+	}
+	return client.IgnoreNotFound(r.harden(ctx, volume)) // somebody else may hold it for long
+}
+
+// keepForRestored sees to a volume that is Released until its restored claim is
+// granted again, if ever: all the while a driver must not take it for its own,
+// and nobody else may be bound to it.
+func (r *volumeReconciler) keepForRestored(ctx context.Context, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) error {
+	if repaired, err := r.repair(ctx, volume, claim); err != nil || repaired {
+		return err
+	}
+	if ref := volume.Spec.ClaimRef; ref != nil && ref.Namespace == claim.Namespace && ref.Name == claim.Name {
+		return nil
+	}
+	return r.mend(ctx, volume.Name)
 }
 
 // unrecorded deals with a volume that is gone, was never a mirror, or is one

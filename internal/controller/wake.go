@@ -265,6 +265,7 @@ func claimAsOriginChanged(names mooringapi.Names) predicate.Predicate {
 func volumeAsOriginChanged() predicate.Predicate {
 	return changed(func(before, after *corev1.PersistentVolume) bool {
 		return !equality.Semantic.DeepEqual(before.Spec, after.Spec) || !maps.Equal(before.Annotations, after.Annotations) ||
+			!maps.Equal(before.Labels, after.Labels) || // the cache keeps one, by which an edited record is known
 			(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil)
 	})
 }

@@ -1,0 +1,128 @@
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mooring-k8s/mooring/internal/mirror"
+)
+
+// What TestModel found, each kind of it once more by itself.
+
+// TestExpiryEndsWhatIsTold lets a grant end by itself while something else
+// stands in the way of claims that it covers: from then on they are told no more
+// than anybody without a grant.
+func TestExpiryEndsWhatIsTold(t *testing.T) {
+	onEachGate(t, func(w *world) {
+		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
+		tenant := w.namespace("tenant", map[string]string{"type": "tenant"})
+		large := w.mirror(tenant, "large", o, ofSize("11Gi"))
+		w.isRefused(large, mirror.TooLarge)
+		bound := w.mirror(tenant, "bound", o)
+		w.isBound(bound)
+		w.merge(o.PersistentVolumeClaim, fmt.Sprintf(`{"metadata":{"annotations":{%q:null,%q:%q,%q:%q}}}`, names.ReadWriteGrant(),
+			names.ReadOnlyGrant(), tenantsOnly, names.GrantExpires(), time.Now().Add(2*time.Second).UTC().Format(time.RFC3339Nano)))
+		w.isSaid(bound, corev1.ConditionFalse, mirror.GrantReadOnly)
+		w.isSaid(large, corev1.ConditionFalse, mirror.NotShared)
+		w.isSaid(bound, corev1.ConditionFalse, mirror.NotShared)
+	})
+}
+
+// TestVolumeBeingDeleted is a mirror volume that somebody deletes by hand: as
+// long as its claim lives Kubernetes keeps it, and for so long it is a mirror
+// like any other, whose grant can end and which is put back when it is edited.
+func TestVolumeBeingDeleted(t *testing.T) {
+	onEachGate(t, func(w *world) {
+		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
+		claim := w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o)
+		volume := w.isBound(claim)
+		w.must(w.Delete(w.Context(), volume), "delete the mirror volume")
+		w.isSaid(claim, corev1.ConditionFalse, mirror.VolumeLost)
+		w.merge(volume, `{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`)
+		w.isSafe(volume)
+		w.grantTo(o.PersistentVolumeClaim, "nobody=yes")
+		w.isSaid(claim, corev1.ConditionFalse, mirror.NotShared)
+		w.until("since when is recorded", func(ctx context.Context) string {
+			w.must(w.Get(ctx, keyOf(volume), volume), "get the volume")
+			return unless(volume.Annotations[names.RevokedAt()] != "", "it is not")
+		}, volume, claim)
+		w.grantTo(o.PersistentVolumeClaim, tenantsOnly)
+		w.isSaid(claim, corev1.ConditionFalse, mirror.VolumeLost)
+		w.until("it is taken back", func(ctx context.Context) string {
+			w.must(w.Get(ctx, keyOf(volume), volume), "get the volume")
+			return unless(volume.Annotations[names.RevokedAt()] == "", "it is recorded")
+		}, volume, claim)
+		w.must(w.Delete(w.Context(), claim), "delete the claim")
+		w.isGone(volume)
+	})
+}
+
+// isSafe waits until a mirror volume is one that no driver takes for its own.
+func (w *world) isSafe(volume *corev1.PersistentVolume) {
+	w.Helper()
+	w.until("volume is Retain and Mooring's", func(ctx context.Context) string {
+		w.must(w.Get(ctx, keyOf(volume), volume), "get the volume")
+		by := volume.Annotations["pv.kubernetes.io/provisioned-by"]
+		isRetain := volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain
+		return unless(isRetain && by == names.Provisioner(), fmt.Sprintf("%s, %q", volume.Spec.PersistentVolumeReclaimPolicy, by))
+	}, volume)
+}
+
+// TestReleasedForRestored is a mirror volume that is Released until its claim,
+// restored from a backup under another UID, is granted again: a driver that
+// deletes what is Released must never take it for its own.
+func TestReleasedForRestored(t *testing.T) {
+	onEachGate(t, func(w *world) {
+		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
+		claim := w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o)
+		volume := w.isBound(claim)
+		w.merge(volume, `{"metadata":{"finalizers":["example.com/held"]}}`) // until the claim is back
+		w.grantTo(o.PersistentVolumeClaim, "nobody=yes")
+		w.isSaid(claim, corev1.ConditionFalse, mirror.NotShared)
+		restored := claim.DeepCopy()
+		restored.ObjectMeta = metaNamed(claim.Name)
+		restored.Namespace, restored.Annotations = claim.Namespace, map[string]string{names.Origin(): o.Namespace + "/" + o.Name}
+		w.must(w.Delete(w.Context(), claim), "delete the claim")
+		w.isGone(claim)
+		w.must(w.Create(w.Context(), restored), "create it anew from its manifest")
+		w.merge(volume, `{"metadata":{"annotations":{"pv.kubernetes.io/provisioned-by":null}},"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`)
+		w.isSafe(volume)
+		w.merge(volume, `{"metadata":{"finalizers":null}}`)
+	})
+}
+
+// TestEditedRecordKeepsOrigin edits the record of a mirror volume, in every way
+// by which it no longer names its origin, while that is being deleted: it is
+// kept all the same.
+func TestEditedRecordKeepsOrigin(t *testing.T) {
+	onEachGate(t, func(w *world) {
+		t := w.T
+		for name, patch := range map[string]string{
+			"another origin": fmt.Sprintf(`{%q:"else/where"}`, names.OriginClaim()),
+			"no origin":      fmt.Sprintf(`{%q:null}`, names.OriginClaim()),
+			"no record":      fmt.Sprintf(`{%q:null,%q:null,%q:null}`, names.OriginClaim(), names.MirrorClaim(), names.MirrorClaimUID()),
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				w := w.in(t)
+				o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
+				claim := w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o)
+				volume := w.isBound(claim)
+				w.must(w.Delete(w.Context(), o.PersistentVolumeClaim), "delete the origin")
+				w.isSaid(claim, corev1.ConditionFalse, mirror.OriginTerminating)
+				w.merge(volume, `{"metadata":{"annotations":`+patch+`}}`)
+				w.until("the record is back", func(ctx context.Context) string {
+					w.must(w.Get(ctx, keyOf(volume), volume), "get the volume")
+					return unless(volume.Annotations[names.OriginClaim()] == o.Namespace+"/"+o.Name, volume.Annotations[names.OriginClaim()])
+				}, volume, claim)
+				w.must(w.Get(w.Context(), keyOf(o), o.PersistentVolumeClaim), "get the origin, which is kept")
+				w.must(w.Delete(w.Context(), claim), "delete the claim")
+				w.isGone(o.PersistentVolumeClaim)
+			})
+		}
+	})
+}

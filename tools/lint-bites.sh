@@ -36,7 +36,7 @@ bad() {
 }
 
 rooms="pkg/mooringapi internal/grant internal/recipe internal/mirror internal/kubeconfig
-internal/strictyaml internal/retain internal/receipt internal/gate internal/controller internal/cli"
+internal/strictyaml internal/picture internal/retain internal/receipt internal/gate internal/controller internal/cli"
 # Each room has an inner package that imports nothing, for the others to import:
 # the rooms themselves would import each other in circles.
 for room in $rooms; do
@@ -44,7 +44,7 @@ for room in $rooms; do
 done
 in=$module/internal
 
-for pure in pkg/mooringapi internal/grant internal/recipe internal/mirror internal/kubeconfig internal/strictyaml; do
+for pure in pkg/mooringapi internal/grant internal/recipe internal/mirror internal/kubeconfig internal/strictyaml internal/picture; do
 	for import in os os/exec net/http log log/slog context; do
 		bad "$pure/bad_$(echo $import | tr / _).go" "$import"
 	done
@@ -58,6 +58,7 @@ done
 bad pkg/mooringapi/bad_grant.go "$in/grant/inner"
 bad internal/grant/bad_recipe.go "$in/recipe/inner"
 bad internal/recipe/bad_grant.go "$in/grant/inner"
+bad internal/picture/bad_mirror.go "$in/mirror/inner"
 bad internal/mirror/bad_receipt.go "$in/receipt/inner"
 file internal/mirror/good_rooms.go "$in/grant/inner" "$in/recipe/inner" "$module/pkg/mooringapi/inner"
 mkdir -p internal/mirror/gen && printf 'package main\n\nimport _ "os"\n\nfunc main() {}\n' >internal/mirror/gen/main.go
@@ -71,7 +72,7 @@ bad internal/retain/observe.go "$in/controller/inner"
 bad internal/retain/create.go "$in/mirror/inner"
 file internal/retain/verify.go os "$in/receipt/inner" "$in/kubeconfig/inner"
 bad internal/cli/bad.go "$in/controller/inner"
-file internal/cli/good.go "$in/retain/inner" "$in/mirror/inner" "$in/grant/inner" "$in/receipt/inner" "$in/kubeconfig/inner" "$in/gate/inner"
+file internal/cli/good.go "$in/picture/inner" "$in/retain/inner" "$in/mirror/inner" "$in/grant/inner" "$in/receipt/inner" "$in/kubeconfig/inner" "$in/gate/inner"
 bad cmd/mooring/main.go "$in/controller/inner"
 bad cmd/mooring-controller/bad.go "$in/cli/inner"
 file cmd/mooring-controller/good.go "$in/controller/inner"

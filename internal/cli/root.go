@@ -96,7 +96,7 @@ func NewRoot(e Env) *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newDrivers(e), newRetain(e), newVersion(e))
 	root.AddCommand(newShare(e), newUnshare(e), newMirror(e))
-	root.AddCommand(newList(e))
+	root.AddCommand(newList(e), newMap(e))
 	root.AddCommand(newExplain(e), newAccess(e))
 	return root
 }

@@ -108,11 +108,17 @@ func (r *volumeReconciler) originOfReference(volume *corev1.PersistentVolume, cl
 // does not know, only the claim's size grows, which is what people see.
 func (r *volumeReconciler) followSize(ctx context.Context, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) error {
 	origin, _, err := r.model(ctx, volume)
-	if err != nil || origin == nil || claim.Status.Phase != corev1.ClaimBound {
+	if err != nil || claim.Status.Phase != corev1.ClaimBound {
 		return err
 	}
-	size := origin.Spec.Capacity[corev1.ResourceStorage]
 	ofVolume, ofClaim := volume.Spec.Capacity[corev1.ResourceStorage], claim.Status.Capacity[corev1.ResourceStorage]
+	if origin == nil { // what it would follow is not certain, or gone
+		if ofVolume.Cmp(ofClaim) > 0 && !ofClaim.IsZero() {
+			return r.write.patchVolume(ctx, volume, nil, sizePatch(ofClaim.String()))
+		}
+		return nil
+	}
+	size := origin.Spec.Capacity[corev1.ResourceStorage]
 	if ofVolume.Cmp(size) > 0 {
 		if err := r.write.patchVolume(ctx, volume, nil, sizePatch(size.String())); err != nil {
 			return err

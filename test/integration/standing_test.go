@@ -126,3 +126,21 @@ func TestEditedRecordKeepsOrigin(t *testing.T) {
 		}
 	})
 }
+
+// TestSizeWithoutOrigin edits the size of a mirror volume whose origin is gone,
+// so that there is nothing to follow: it is not above its claim's all the same.
+func TestSizeWithoutOrigin(t *testing.T) {
+	onEachGate(t, func(w *world) {
+		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly), annotating(names.AllowDeletion(), "true"))
+		volume := w.isBound(w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o))
+		w.must(w.Delete(w.Context(), o.PersistentVolumeClaim), "delete the origin")
+		w.isGone(o.PersistentVolumeClaim)
+		w.must(w.Delete(w.Context(), o.volume), "delete the origin's volume")
+		w.isGone(o.volume)
+		w.merge(volume, `{"spec":{"capacity":{"storage":"90Gi"}}}`)
+		w.until("the size is put back", func(ctx context.Context) string {
+			w.must(w.Get(ctx, keyOf(volume), volume), "get the volume")
+			return unless(volume.Spec.Capacity.Storage().String() == gibibytes, volume.Spec.Capacity.Storage().String())
+		}, volume)
+	})
+}

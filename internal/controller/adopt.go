@@ -40,8 +40,8 @@ func (r *volumeReconciler) adopt(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if facts.Claim != nil && !serves(r.options, facts.NamespaceLabels) {
-		return nil // the instance that serves the namespace adopts it
+	if facts.Claim != nil && r.isLeft(volume, facts) {
+		return nil
 	}
 	proof, missing := mirror.Prove(facts, volume)
 	if missing == "" {
@@ -59,6 +59,13 @@ func (r *volumeReconciler) adopt(ctx context.Context, name string) error {
 func (r *volumeReconciler) isToAdopt(volume *corev1.PersistentVolume) bool {
 	return mirror.IsFormer(r.options.Names, volume) &&
 		(r.options.Adopt != AdoptOff || mirror.IsStripped(r.options.Names, volume))
+}
+
+// isLeft reports whether a volume is somebody else's to adopt, who serves the
+// namespace of its claim, or was just made: once the binder has bound it, the
+// claim wakes it again.
+func (r *volumeReconciler) isLeft(volume *corev1.PersistentVolume, facts mirror.Facts) bool {
+	return !serves(r.options, facts.NamespaceLabels) || facts.Claim.Spec.VolumeName == "" && hasClaimRef(volume, facts.Claim)
 }
 
 // harden makes a volume Retain.

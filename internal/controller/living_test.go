@@ -11,47 +11,6 @@ import (
 	"github.com/mooring-k8s/mooring/internal/mirror"
 )
 
-// TestHeld follows a mirror that two instances select.
-func TestHeld(t *testing.T) {
-	now := time.Now()
-	for _, tc := range []struct {
-		name     string
-		ours     bool // it was looked after here
-		selected bool // its namespace is, when it is seen to be another's
-		after    time.Duration
-		want     time.Duration
-	}{
-		{"never ours", false, true, 0, 0},
-		{"ours, and taken although it is selected here", true, true, 0, retakePatience},
-		{"ours, a while later", true, true, time.Minute, retakePatience - time.Minute},
-		{"ours, much later", true, true, retakePatience, 0},
-		{"ours, and handed over", true, false, 0, 0},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			var h held
-			if tc.ours {
-				h.remember("claim")
-			}
-			h.rest("claim", tc.selected, now)
-			if got := h.rest("claim", tc.selected, now.Add(tc.after)); got != tc.want {
-				t.Errorf("it is left to the other for %v, want %v", got, tc.want)
-			}
-			h.forget("claim")
-			if got := h.rest("claim", tc.selected, now.Add(tc.after)); got != 0 {
-				t.Errorf("a claim that is gone is left to the other for %v", got)
-			}
-		})
-	}
-	// Taken back, it is ours as before.
-	var h held
-	h.remember("claim")
-	h.rest("claim", true, now)
-	h.remember("claim")
-	if got := h.rest("claim", true, now); got != retakePatience {
-		t.Errorf("taken twice, it is left to the other for %v", got)
-	}
-}
-
 // TestBeginning is the first time that anything asked, whoever did.
 func TestBeginning(t *testing.T) {
 	var b beginning

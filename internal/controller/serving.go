@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -30,7 +31,7 @@ func (r *claimReconciler) isLookedAfter(ctx context.Context, claim *corev1.Persi
 	// us although it is: two instances that select one namespace must not take
 	// a mirror from each other without end.
 	selects := r.isServed(namespaceLabels)
-	again.RequeueAfter = r.held.rest(claim.UID, selects, time.Now())
+	again.RequeueAfter = r.held.rest(claim.UID, selects, labels.Set(namespaceLabels).String(), time.Now())
 	if !selects || again.RequeueAfter > 0 {
 		return false, again, nil
 	}

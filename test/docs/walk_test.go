@@ -23,9 +23,12 @@ import (
 // applied, its claims become Bound, and every kubectl command runs.
 func TestFollowThePages(t *testing.T) {
 	skipOnExistingCluster(t)
-	for _, page := range []string{"README.md", "docs/installing.md", "docs/revocation.md"} {
+	for _, page := range []string{"README.md", "docs/installing.md", "docs/revocation.md", migrating} {
 		t.Run(page, func(t *testing.T) {
 			w := newWalk(t, page)
+			if page == migrating {
+				w.former()
+			}
 			for _, block := range blocks(t, page) {
 				w.follow(block)
 			}
@@ -46,6 +49,7 @@ type walk struct {
 	installed int
 	bound     int
 	claim     *metav1.ObjectMeta // the latest mirror claim
+	adopted   string             // the volume that is to be adopted
 }
 
 // newWalk gives the reader what the pages take for granted: that namespace
@@ -93,6 +97,65 @@ spec:
 `)
 	w.waitBound("team-a", "data")
 	return w
+}
+
+// migrating is the page whose reader has a mirror of another provisioner.
+const migrating = "docs/migrating-from-crownlabs.md"
+
+// former gives the reader a class and a mirror as CrownLabs' provisioner has
+// made them.
+func (w *walk) former() {
+	w.Helper()
+	w.apply(migrating, `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: pvc-mirror}
+provisioner: pmp.crownlabs.polito.it
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: former, namespace: team-b}
+spec:
+  storageClassName: pvc-mirror
+  accessModes: [ReadWriteMany]
+  resources: {requests: {storage: "1"}}
+  dataSourceRef: {kind: PersistentVolumeClaim, namespace: team-a, name: data}
+`)
+	if _, err := w.kubectl.RunInput(w.Context(), "", "annotate", "persistentvolumeclaim", "--namespace", "team-a", "data",
+		"pmp.crownlabs.polito.it/required-target-ns-labels=kubernetes.io/metadata.name"); err != nil {
+		w.Fatal(err)
+	}
+	claim, err := w.api.CoreV1().PersistentVolumeClaims("team-b").Get(w.Context(), "former", metav1.GetOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.adopted = "pvc-" + string(claim.UID)
+	w.apply(migrating, fmt.Sprintf(`
+apiVersion: v1
+kind: PersistentVolume
+metadata:
+  name: %s
+  labels: {crownlabs.polito.it/mirrored-pv: data, crownlabs.polito.it/mirrored-pvc-name: data, crownlabs.polito.it/mirrored-pvc-namespace: team-a}
+  annotations: {pv.kubernetes.io/provisioned-by: pmp.crownlabs.polito.it}
+spec:
+  storageClassName: pvc-mirror
+  persistentVolumeReclaimPolicy: Delete
+  claimRef: {apiVersion: v1, kind: PersistentVolumeClaim, namespace: team-b, name: former, uid: %s}
+  capacity: {storage: "1"}
+  accessModes: [ReadWriteMany]
+  csi: {driver: nfs.csi.k8s.io, volumeHandle: data, volumeAttributes: {server: nfs.example.com, share: /data}}
+`, w.adopted, claim.UID))
+	w.waitBound("team-b", "former")
+}
+
+// isAdopted waits until the mirror of the other provisioner is recorded.
+func (w *walk) isAdopted() {
+	w.Helper()
+	w.until(w.adopted+" is adopted", func() (any, bool) {
+		volume, err := w.api.CoreV1().PersistentVolumes().Get(w.Context(), w.adopted, metav1.GetOptions{})
+		return volume, err == nil && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain &&
+			volume.Annotations["pmp.crownlabs.polito.it/adopted-at"] != ""
+	})
 }
 
 func (w *walk) follow(block block) {
@@ -202,6 +265,9 @@ func (w *walk) install(block block, args []string) {
 	}
 	if _, err := installation.Start(w.Context(), w.plane, w.root, options); err != nil {
 		w.Fatalf("%v: %v", block, err)
+	}
+	if w.adopted != "" {
+		w.isAdopted()
 	}
 }
 

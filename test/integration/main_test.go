@@ -25,6 +25,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	becomeFormerProvisioner()
 	ctrl.SetLogger(logr.Discard()) // clients of tests have nothing to say
 	os.Exit(controlplane.Run(m, gateOn.plane, gateOff.plane))
 }

@@ -140,6 +140,8 @@ type rowPrinter struct {
 	everywhere bool
 	listing    listingDocument
 	empty      string
+	// told is what people were told of each mirror, but its age.
+	told map[types.NamespacedName]string
 }
 
 // listingDocument is what -o json and yaml print: docs/list.schema.json.
@@ -152,7 +154,7 @@ type listingDocument struct {
 }
 
 func (f *listFlags) printer(e Env, s *session, listing *inventory.Listing) *rowPrinter {
-	p := &rowPrinter{env: e, output: f.output, everywhere: listing.Namespace == ""}
+	p := &rowPrinter{env: e, output: f.output, everywhere: listing.Namespace == "", told: map[types.NamespacedName]string{}}
 	p.listing = listingDocument{Namespace: listing.Namespace, Mirrors: listing.Rows, NotVisible: s.Hidden()}
 	if p.listing.Mirrors == nil {
 		p.listing.Mirrors = []inventory.Row{}
@@ -160,6 +162,9 @@ func (f *listFlags) printer(e Env, s *session, listing *inventory.Listing) *rowP
 	p.table = table{terminal: terminalOf(e.Out), columns: listColumns}
 	if f.output == "wide" { // all of it, however wide
 		p.table = table{columns: append(slices.Clone(listColumns), wideColumns...), terminal: terminal{colour: p.table.terminal.colour}}
+	}
+	if f.watch {
+		p.table.usual = p.cells([]inventory.Row{usualRow})[0]
 	}
 	which := "No mirror claims"
 	if f.origin != "" || f.denied || f.revoked || f.labels != "" || f.fields != "" {
@@ -207,6 +212,12 @@ func (p *rowPrinter) change(row inventory.Row) error {
 	case "name":
 		return p.names([]inventory.Row{row})
 	}
+	// What changes besides is seen with -o wide and in the machines' forms.
+	told := string(row.State) + " " + row.Reason + " " + row.Origin
+	if p.output == "" && p.told[row.Key()] == told {
+		return nil
+	}
+	p.told[row.Key()] = told
 	return p.table.write(p.env.Out, p.cells([]inventory.Row{row}))
 }
 
@@ -226,6 +237,12 @@ func (p *rowPrinter) names(rows []inventory.Row) error {
 	}
 	_, err := p.env.Out.Write([]byte(text.String()))
 	return err
+}
+
+// usualRow leaves room for the mirrors that a watch may tell of.
+var usualRow = inventory.Row{
+	Namespace: "a-namespace", Name: "a-claim", Origin: "a-namespace/a-claim",
+	Access: "ReadWrite", State: inventory.Refused, Reason: string(mirror.AccessModeUnsupported), Created: time.Now(),
 }
 
 var (

@@ -211,11 +211,13 @@ func TestTableOfColours(t *testing.T) {
 // A row that changes while it is watched is printed in the form of the list.
 func TestListPrintsChanges(t *testing.T) {
 	row := listRows()[0]
+	changed := row
+	changed.Reason = "OriginReplaced"
 	for output, want := range map[string]string{"": "Bound", "name": "team-a/data\n", "yaml": "---\n", "json": `"state": "Bound"`} {
 		var out bytes.Buffer
 		f := &listFlags{output: output, everywhere: true}
 		p := f.printer(Env{Out: &out, Err: &out}, &session{Cluster: &inventory.Cluster{}}, &inventory.Listing{})
-		if err := errors.Join(p.change(row), p.change(row)); err != nil {
+		if err := errors.Join(p.change(row), p.change(changed)); err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Count(out.String(), want); got != 2 {

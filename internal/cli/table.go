@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -30,14 +31,20 @@ const (
 type table struct {
 	columns  []column
 	terminal terminal
-	widths   []int // 0: left out
+	// usual is a row that will fit whatever comes later, where more rows come.
+	usual  []cell
+	widths []int // 0: left out
 }
 
 // write writes rows, and the titles if these are the first.
 func (t *table) write(out io.Writer, rows [][]cell) error {
 	var text strings.Builder
 	if t.widths == nil {
-		t.place(rows)
+		measured := rows
+		if t.usual != nil {
+			measured = append(slices.Clone(rows), t.usual)
+		}
+		t.place(measured)
 		titles := make([]cell, len(t.columns))
 		for i, column := range t.columns {
 			titles[i].text = column.title

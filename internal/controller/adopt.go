@@ -48,10 +48,27 @@ func (r *volumeReconciler) adopt(ctx context.Context, name string) error {
 		return r.record(ctx, volume, facts.Claim, proof)
 	}
 	r.unproven.add(name)
+	if mirror.IsStripped(r.options.Names, volume) {
+		return r.broken(ctx, volume, facts.Claim, missing)
+	}
 	if r.told.isNews(types.NamespacedName{Name: name}, missing) {
 		r.say.notAdopted(volume, missing)
 	}
 	return nil
+}
+
+// broken tells of a volume of Mooring's whose record somebody removed, and which
+// cannot be proven to mirror what; the claim is told as well.
+func (r *volumeReconciler) broken(ctx context.Context, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, missing string) error {
+	if r.told.isNews(types.NamespacedName{Name: volume.Name}, missing) {
+		r.say.recordMissing(volume, missing)
+	}
+	if claim == nil || claim.Spec.VolumeName != volume.Name {
+		return nil
+	}
+	_, err := r.say.refusal(ctx, claim, mirror.Decision{Reason: mirror.RecordBroken,
+		Message: "the record of volume " + volume.Name + " is missing, and what it mirrors is not certain: an administrator must look at it"})
+	return err
 }
 
 // isToAdopt reports whether a volume is one without a record, and one that an

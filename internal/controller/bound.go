@@ -37,7 +37,6 @@ func (r *claimReconciler) bound(ctx context.Context, claim *corev1.PersistentVol
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	r.checkReference(claim, volume)
 	review := mirror.Judge(facts)
 	if again, err = r.stands(ctx, facts, review); err != nil {
 		return ctrl.Result{}, err
@@ -47,6 +46,9 @@ func (r *claimReconciler) bound(ctx context.Context, claim *corev1.PersistentVol
 
 // stands does what follows from how a mirror stands.
 func (r *claimReconciler) stands(ctx context.Context, facts mirror.Bound, review mirror.Review) (ctrl.Result, error) {
+	if review.Reason != mirror.RecordBroken { // it is certain what the record names
+		r.checkReference(facts.Claim, facts.Volume)
+	}
 	switch review.Standing {
 	// 4. The grant is there.
 	case mirror.Valid:
@@ -54,8 +56,12 @@ func (r *claimReconciler) stands(ctx context.Context, facts mirror.Bound, review
 	// 5. The grant has ended.
 	case mirror.Revoked:
 		return r.revoked(ctx, facts, review)
-	// 6. Nothing is certain: it is said, and nothing is taken.
+	// 6. Nothing is certain: it is said, and nothing is taken; but for what the
+	// volume's reconciler is about to put back.
 	default:
+		if review.Mending {
+			return ctrl.Result{}, nil
+		}
 		return r.unclear(ctx, facts, review)
 	}
 }
@@ -81,15 +87,22 @@ func (r *claimReconciler) boundFacts(ctx context.Context, from reader, claim *co
 
 func boundFacts(ctx context.Context, options Options, from reader, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (mirror.Bound, error) {
 	facts := mirror.Bound{Names: options.Names, Now: time.Now(), Claim: claim, Volume: volume}
+	record := mirror.RecordOf(options.Names, volume)
 	var err error
 	if facts.NamespaceLabels, err = from.namespaceLabels(ctx, claim.Namespace); err != nil {
 		return facts, err
 	}
-	facts.Origin, err = from.claim(ctx, mirror.RecordOf(options.Names, volume).Origin)
+	if facts.RecordedVolume, err = from.volume(ctx, record.OriginVolume); err != nil {
+		return facts, err
+	}
+	facts.Origin, err = from.claim(ctx, record.Origin)
 	if err != nil || facts.Origin == nil {
 		return facts, err
 	}
-	facts.OriginVolume, err = from.volume(ctx, facts.Origin.Spec.VolumeName)
+	facts.OriginVolume = facts.RecordedVolume
+	if facts.Origin.Spec.VolumeName != record.OriginVolume {
+		facts.OriginVolume, err = from.volume(ctx, facts.Origin.Spec.VolumeName)
+	}
 	if err != nil || facts.OriginVolume == nil || facts.OriginVolume.Spec.CSI == nil {
 		return facts, err
 	}

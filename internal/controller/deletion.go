@@ -23,14 +23,18 @@ func (r *originReconciler) deleted(ctx context.Context, origin *corev1.Persisten
 		return r.allowDeletion(ctx, origin, mirrors)
 	}
 	r.losses.remember(key, r.namespacesOf(mirrors), true, time.Now()) // told with the same event
-	if !r.heldTold.isNews(key, string(origin.UID)) {
-		return nil
-	}
 	namespace, err := get(ctx, r.cache, types.NamespacedName{Name: origin.Namespace}, newNamespace())
 	if err != nil {
 		return err
 	}
-	r.say.deletionHeld(origin, namespace, r.namespacesOf(mirrors))
+	// Told once; and once more when its namespace is being deleted too.
+	held := string(origin.UID)
+	if namespace != nil && namespace.DeletionTimestamp != nil {
+		held = "with namespace " + string(namespace.UID)
+	}
+	if r.heldTold.isNews(key, held) {
+		r.say.deletionHeld(origin, namespace, r.namespacesOf(mirrors))
+	}
 	return nil
 }
 
@@ -47,10 +51,10 @@ func (r *originReconciler) allowDeletion(ctx context.Context, cached *corev1.Per
 	if err != nil || origin == nil || origin.UID != cached.UID || !r.isAllowed(origin) || !slices.Contains(origin.Finalizers, names.Finalizer()) {
 		return err
 	}
-	r.say.deletionAllowed(origin, r.namespacesOf(mirrors))
 	if err := r.write.removeFinalizer(ctx, origin); err != nil {
 		return fmt.Errorf("remove the finalizer from origin %s: %w", key, err)
 	}
+	r.say.deletionAllowed(origin, r.namespacesOf(mirrors))
 	log.FromContext(ctx).Info("let an origin go although it has mirrors, as its owner allowed", "mirrors", len(mirrors))
 	return nil
 }

@@ -117,6 +117,12 @@ func (t *teller) adopted(claim *corev1.PersistentVolumeClaim, origin types.Names
 	t.note(subject{claim, nil, "Adopt"}, corev1.EventTypeNormal, eventAdopted, "its volume, which another provisioner made, mirrors %s: recorded, and kept whatever happens to it", origin)
 }
 
+// recordMissing tells administrators that a mirror volume's record is missing,
+// and what is missing to write it again.
+func (t *teller) recordMissing(volume *corev1.PersistentVolume, missing string) {
+	t.note(subject{volume, nil, "Mirror"}, corev1.EventTypeWarning, string(mirror.RecordBroken), "somebody removed this mirror volume's record, and what it mirrors cannot be proven: %s. Nothing is done to it", missing)
+}
+
 // notAdopted tells administrators that it is not certain what a volume mirrors.
 func (t *teller) notAdopted(volume *corev1.PersistentVolume, missing string) {
 	t.note(subject{volume, nil, "Adopt"}, corev1.EventTypeWarning, eventNotAdopted, "made by another provisioner of this name, and what it mirrors cannot be proven: %s. Nothing is done to it", missing)

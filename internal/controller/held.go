@@ -42,6 +42,13 @@ func (h *held) remember(claim types.UID) {
 	h.ours[claim] = true
 }
 
+// has reports whether a claim's mirror was ours when it was seen last.
+func (h *held) has(claim types.UID) bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.ours[claim]
+}
+
 // rest returns for how long a mirror that is another's is not to be taken: it
 // was ours, and was taken although its namespace is selected here. Labels that
 // have changed since may have made it another's namespace, or ours alone: then

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mooring-k8s/mooring/internal/grant"
 	"github.com/mooring-k8s/mooring/internal/mirror"
+	"github.com/mooring-k8s/mooring/pkg/mooringapi"
 )
 
 // originReconciler keeps the finalizer on a claim as long as mirror volumes of
@@ -110,12 +111,11 @@ func (r *originReconciler) letGo(ctx context.Context, key types.NamespacedName) 
 	if err != nil || origin == nil || !slices.Contains(origin.Finalizers, r.options.Names.Finalizer()) {
 		return ctrl.Result{}, err
 	}
-	var mirrors corev1.PersistentVolumeList
-	byLabel := client.MatchingLabels{r.options.Names.OriginLabel(): mirror.OriginHash(key)}
-	if err := r.live.List(ctx, &mirrors, byLabel); err != nil {
-		return ctrl.Result{}, fmt.Errorf("list the mirror volumes of origin %s: %w", key, err)
+	mirrored, err := r.isMirrored(ctx, key)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("look for mirror volumes of origin %s: %w", key, err)
 	}
-	if slices.ContainsFunc(mirrors.Items, r.mayBeMirror) && !r.isAllowed(origin) {
+	if mirrored && !r.isAllowed(origin) {
 		return ctrl.Result{RequeueAfter: doubtPatience}, nil
 	}
 	if err := r.write.removeFinalizer(ctx, origin); err != nil {
@@ -136,6 +136,43 @@ func (r *originReconciler) mayBeMirror(volume corev1.PersistentVolume) bool {
 // isAllowed reports whether an origin's owner lets it go whatever mirrors it.
 func (r *originReconciler) isAllowed(origin *corev1.PersistentVolumeClaim) bool {
 	return origin.DeletionTimestamp != nil && origin.Annotations[r.options.Names.AllowDeletion()] == "true"
+}
+
+// isMirrored reports, by live reads, whether an origin has a mirror volume. One
+// whose record was removed or edited counts, until it is put back: its label
+// says so, or the claim that is bound to it does. A volume of another name to
+// which the label was copied is none.
+func (r *originReconciler) isMirrored(ctx context.Context, origin types.NamespacedName) (bool, error) {
+	names := r.options.Names
+	var labelled corev1.PersistentVolumeList
+	byLabel := client.MatchingLabels{names.OriginLabel(): mirror.OriginHash(origin)}
+	if err := r.live.List(ctx, &labelled, byLabel); err != nil || slices.ContainsFunc(labelled.Items, r.mayBeMirror) {
+		return true, err
+	}
+	claims, err := claimsWhere(ctx, r.cache, claimsByOrigin, origin.String())
+	if err != nil {
+		return true, err
+	}
+	for i := range claims {
+		if !isBound(&claims[i]) {
+			continue
+		}
+		volume, err := r.live.volume(ctx, claims[i].Spec.VolumeName)
+		if err != nil {
+			return true, err
+		}
+		if volume != nil && r.mayBeMirror(*volume) && isWithoutWord(names, volume) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// isWithoutWord reports whether a mirror volume's record and label do not agree
+// on what it mirrors, or are missing.
+func isWithoutWord(names mooringapi.Names, volume *corev1.PersistentVolume) bool {
+	record := mirror.RecordOf(names, volume)
+	return !record.IsMirror() || volume.Labels[names.OriginLabel()] != mirror.OriginHash(record.Origin)
 }
 
 func (r *originReconciler) checkGrant(origin *corev1.PersistentVolumeClaim) {

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/mooring-k8s/mooring/internal/grant"
 	"github.com/mooring-k8s/mooring/internal/mirror"
 	"github.com/mooring-k8s/mooring/internal/recipe"
 )
@@ -24,7 +27,7 @@ func (r *volumeReconciler) owner(ctx context.Context, volume *corev1.PersistentV
 	}
 	record := mirror.RecordOf(r.options.Names, volume)
 	for i := range claims {
-		if claims[i].UID == record.ClaimUID {
+		if claims[i].UID == record.ClaimUID || mirror.Owns(&claims[i], volume) {
 			return claims[i].DeepCopy(), nil
 		}
 	}
@@ -32,16 +35,13 @@ func (r *volumeReconciler) owner(ctx context.Context, volume *corev1.PersistentV
 }
 
 // model returns the volume that a mirror volume follows: its origin's, if that
-// is certainly the recorded one; else nil.
+// is certainly the recorded one; else nil. Both are known by UID, so that an
+// edited name can be put back.
 func (r *volumeReconciler) model(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolume, *storagev1.CSIDriver, error) {
 	record := mirror.RecordOf(r.options.Names, volume)
 	origin, err := r.cache.volume(ctx, record.OriginVolume)
-	if err != nil || origin == nil || origin.UID != record.OriginVolumeUID {
+	if err != nil || origin == nil || !mirror.IsOriginOf(record, origin) {
 		return nil, nil, err
-	}
-	ref := origin.Spec.ClaimRef
-	if ref == nil || ref.UID != record.OriginUID || ref.Namespace != record.Origin.Namespace || ref.Name != record.Origin.Name {
-		return nil, nil, nil
 	}
 	if origin.Spec.CSI == nil {
 		return origin, nil, nil
@@ -50,21 +50,32 @@ func (r *volumeReconciler) model(ctx context.Context, volume *corev1.PersistentV
 	return origin, driver, err
 }
 
+// kept gathers what is to be known of a volume that serves its claim.
+func (r *volumeReconciler) kept(ctx context.Context, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) (mirror.Kept, error) {
+	facts := mirror.Kept{Names: r.options.Names, Volume: volume, Claim: claim}
+	var err error
+	if facts.Origin, facts.Driver, err = r.model(ctx, volume); err != nil || facts.Origin == nil {
+		return facts, err
+	}
+	ref := facts.Origin.Spec.ClaimRef
+	origin, err := r.cache.claim(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
+	if err != nil || origin == nil {
+		return facts, err
+	}
+	namespaceLabels, err := r.cache.namespaceLabels(ctx, claim.Namespace)
+	if err == nil && namespaceLabels != nil {
+		facts.Grant = grant.Evaluate(r.options.Names, origin.Annotations, namespaceLabels, time.Now())
+	}
+	return facts, err
+}
+
 // repair puts a mirror volume back that somebody edited, and reports it.
 func (r *volumeReconciler) repair(ctx context.Context, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) (repaired bool, err error) {
-	origin, driver, err := r.model(ctx, volume)
+	facts, err := r.kept(ctx, volume, claim)
 	if err != nil {
 		return false, err
 	}
-	repair := mirror.RepairOf(r.options.Names, volume, claim, origin, driver)
-	record := mirror.RecordOf(r.options.Names, volume)
-	if own := (types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}); record.ClaimUID == claim.UID && record.Claim != own {
-		repair.Fields = append(repair.Fields, "metadata.annotations["+r.options.Names.MirrorClaim()+"]")
-		repair.Annotations[r.options.Names.MirrorClaim()] = own.String()
-	}
-	if origin == nil {
-		r.originOfReference(volume, claim, &repair)
-	}
+	repair := mirror.RepairOf(facts)
 	if !repair.IsNeeded() {
 		return false, nil
 	}
@@ -78,25 +89,14 @@ func (r *volumeReconciler) repair(ctx context.Context, volume *corev1.Persistent
 	if err := r.write.patchVolume(ctx, volume, metadata, repair.Spec); err != nil {
 		return false, fmt.Errorf("put back volume %s: %w", volume.Name, err)
 	}
-	fields := strings.Join(repair.Fields, ", ")
-	log.FromContext(ctx).Info("put back what somebody had changed", "fields", fields)
-	r.metrics.drift.WithLabelValues("repaired").Inc()
-	r.say.repaired(volume, fields)
+	r.reportRepair(ctx, volume, strings.Join(repair.Fields, ", "))
 	return true, nil
 }
 
-// originOfReference puts back the origin's name in a record where somebody
-// edited it: the label, a second witness, is of the origin that the claim
-// names. The rest of the record follows once the origin is known.
-func (r *volumeReconciler) originOfReference(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, repair *mirror.Repair) {
-	names := r.options.Names
-	named, label := mirror.Origin(names, claim), volume.Labels[names.OriginLabel()]
-	recorded := mirror.RecordOf(names, volume).Origin
-	if named.Name == "" || label != mirror.OriginHash(named) || label == mirror.OriginHash(recorded) {
-		return
-	}
-	repair.Fields = append(repair.Fields, "metadata.annotations["+names.OriginClaim()+"]")
-	repair.Annotations[names.OriginClaim()] = named.String()
+func (r *volumeReconciler) reportRepair(ctx context.Context, volume *corev1.PersistentVolume, fields string) {
+	log.FromContext(ctx).Info("put back what somebody had changed", "fields", fields)
+	r.metrics.drift.WithLabelValues("repaired").Inc()
+	r.say.repaired(volume, fields)
 }
 
 // followSize lets a mirror's size be its origin's. The volume's is never above
@@ -113,14 +113,14 @@ func (r *volumeReconciler) followSize(ctx context.Context, volume *corev1.Persis
 	}
 	ofVolume, ofClaim := volume.Spec.Capacity[corev1.ResourceStorage], claim.Status.Capacity[corev1.ResourceStorage]
 	if origin == nil { // what it would follow is not certain, or gone
-		if ofVolume.Cmp(ofClaim) > 0 && !ofClaim.IsZero() {
-			return r.write.patchVolume(ctx, volume, nil, sizePatch(ofClaim.String()))
+		if ofVolume.Cmp(ofClaim) <= 0 || ofClaim.IsZero() {
+			return nil
 		}
-		return nil
+		return r.shrink(ctx, volume, ofClaim)
 	}
 	size := origin.Spec.Capacity[corev1.ResourceStorage]
-	if ofVolume.Cmp(size) > 0 {
-		if err := r.write.patchVolume(ctx, volume, nil, sizePatch(size.String())); err != nil {
+	if ofVolume.Cmp(size) > 0 { // an origin only grows
+		if err := r.shrink(ctx, volume, size); err != nil {
 			return err
 		}
 	}
@@ -137,6 +137,15 @@ func (r *volumeReconciler) followSize(ctx context.Context, volume *corev1.Persis
 	if ofClaim.Cmp(size) != 0 {
 		log.FromContext(ctx).Info("followed the origin's size", "from", ofClaim.String(), "to", size.String())
 	}
+	return nil
+}
+
+// shrink puts back a mirror volume's size that somebody raised.
+func (r *volumeReconciler) shrink(ctx context.Context, volume *corev1.PersistentVolume, size resource.Quantity) error {
+	if err := r.write.patchVolume(ctx, volume, nil, sizePatch(size.String())); err != nil {
+		return err
+	}
+	r.reportRepair(ctx, volume, "spec.capacity")
 	return nil
 }
 

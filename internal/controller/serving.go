@@ -27,20 +27,27 @@ func (r *claimReconciler) isLookedAfter(ctx context.Context, claim *corev1.Persi
 	if err != nil {
 		return false, again, err
 	}
-	// 2. The namespace is not ours to serve; or the mirror was just taken from
+	// 2. Somebody removed from the record who looks after it: we did.
+	selects := r.isServed(namespaceLabels)
+	if record.ServedBy == "" && r.held.has(claim.UID) {
+		return true, again, r.takeOver(ctx, volume)
+	}
+	// 3. The namespace is not ours to serve; or the mirror was just taken from
 	// us although it is: two instances that select one namespace must not take
 	// a mirror from each other without end.
-	selects := r.isServed(namespaceLabels)
 	again.RequeueAfter = r.held.rest(claim.UID, selects, labels.Set(namespaceLabels).String(), time.Now())
 	if !selects || again.RequeueAfter > 0 {
 		return false, again, nil
 	}
-	// 3. Taken over.
-	by := map[string]any{r.options.Names.ServedBy(): r.options.Instance}
-	if err := r.write.annotateVolume(ctx, volume, by); err != nil {
+	// 4. Taken over.
+	if err := r.takeOver(ctx, volume); err != nil {
 		return false, again, err
 	}
 	log.FromContext(ctx).Info("took over a mirror", "volume", volume.Name, "from", record.ServedBy)
 	r.held.remember(claim.UID)
 	return true, again, nil
+}
+
+func (r *claimReconciler) takeOver(ctx context.Context, volume *corev1.PersistentVolume) error {
+	return r.write.annotateVolume(ctx, volume, map[string]any{r.options.Names.ServedBy(): r.options.Instance})
 }

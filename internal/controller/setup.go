@@ -120,6 +120,7 @@ func (p parts) addOrigin(mgr ctrl.Manager) error {
 		Watches(&corev1.PersistentVolumeClaim{}, on(p.wake.mirrored), when(claimAsOriginChanged(p.options.Names))).
 		Watches(&corev1.PersistentVolume{}, on(p.wake.originOfVolume)).
 		WatchesMetadata(newNamespace(), on(p.wake.originsIn), when(labelsChanged())).
+		WatchesMetadata(newNamespace(), on(p.wake.heldIn), when(terminates())).
 		WithOptions(p.queue()).
 		Complete(calm(p.origin))
 }

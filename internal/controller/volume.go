@@ -55,7 +55,7 @@ func (r *volumeReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	}
 	// 4. Its claim was restored from a backup: the claim's reconciler decides, and
 	// until then the volume is kept safe.
-	if claim.UID != mirror.RecordOf(r.options.Names, volume).ClaimUID {
+	if claim.UID != mirror.RecordOf(r.options.Names, volume).ClaimUID && !mirror.Owns(claim, volume) {
 		return ctrl.Result{}, r.keepForRestored(ctx, volume, claim)
 	}
 	return ctrl.Result{}, r.keep(ctx, volume, claim)

@@ -211,6 +211,21 @@ func (w waker) originsIn(ctx context.Context, object client.Object) []reconcile.
 	return woken
 }
 
+// heldIn wakes the origins in a namespace, which is being deleted.
+func (w waker) heldIn(ctx context.Context, object client.Object) []reconcile.Request {
+	var claims corev1.PersistentVolumeClaimList
+	if err := w.cache.List(ctx, &claims, client.InNamespace(object.GetName()), client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "list claims from the cache", "namespace", object.GetName())
+	}
+	var woken []reconcile.Request
+	for i := range claims.Items {
+		if slices.Contains(claims.Items[i].Finalizers, w.names.Finalizer()) {
+			woken = append(woken, requests(client.ObjectKeyFromObject(&claims.Items[i]))...)
+		}
+	}
+	return woken
+}
+
 func (w waker) record(object client.Object) mirror.Record {
 	volume, _ := object.(*corev1.PersistentVolume)
 	return mirror.RecordOf(w.names, volume)
@@ -284,6 +299,17 @@ func driverChanged() predicate.Predicate {
 	return changed(func(before, after *storagev1.CSIDriver) bool {
 		return !equality.Semantic.DeepEqual(before.Spec.AttachRequired, after.Spec.AttachRequired)
 	})
+}
+
+// terminates lets pass an object whose deletion begins.
+func terminates() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetDeletionTimestamp() == nil && e.ObjectNew.GetDeletionTimestamp() != nil
+		},
+	}
 }
 
 func labelsChanged() predicate.Predicate {

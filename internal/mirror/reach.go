@@ -46,9 +46,15 @@ func IsFormer(names mooringapi.Names, volume *corev1.PersistentVolume) bool {
 }
 
 // IsStripped reports whether a volume without a record was Mooring's: its label
-// is left.
+// is left, or its class of nobody.
 func IsStripped(names mooringapi.Names, volume *corev1.PersistentVolume) bool {
-	return volume.Labels[names.OriginLabel()] != ""
+	return volume.Labels[names.OriginLabel()] != "" || nobodysClass.MatchString(volume.Spec.StorageClassName)
+}
+
+// hasNameOf reports whether a volume has the name of a claim's mirror volume. One
+// of Mooring's may have come back from a backup with its claim.
+func hasNameOf(facts Facts, volume *corev1.PersistentVolume) bool {
+	return Owns(facts.Claim, volume) || IsStripped(facts.Names, volume) && NameOf(facts.Claim) == volume.Name
 }
 
 // Proof is what a mirror volume without a record was shown to mirror.
@@ -72,7 +78,7 @@ func Prove(facts Facts, volume *corev1.PersistentVolume) (proof Proof, missing s
 	}
 	c.origin = found
 	switch {
-	case VolumeName(facts.Claim.UID) != volume.Name || !boundByUID(facts.Claim, volume):
+	case !hasNameOf(facts, volume) || !boundByUID(facts.Claim, volume):
 		return Proof{}, "it and its claim do not name each other by UID"
 	case facts.Origin == nil || facts.OriginVolume == nil:
 		return Proof{}, "the origin " + found.String() + " that its claim names does not exist, or is not bound"

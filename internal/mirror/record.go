@@ -122,7 +122,7 @@ func Leftover(names mooringapi.Names, volume *corev1.PersistentVolume, claim *co
 	switch {
 	case claim == nil:
 		return "its claim is gone"
-	case claim.UID != RecordOf(names, volume).ClaimUID && !IsRestoredFor(names, volume, claim):
+	case claim.UID != RecordOf(names, volume).ClaimUID && !Owns(claim, volume) && !IsRestoredFor(names, volume, claim):
 		return "its claim was replaced by another of the same name"
 	case claim.Spec.VolumeName != "" && claim.Spec.VolumeName != volume.Name:
 		return "its claim is bound to another volume"

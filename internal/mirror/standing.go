@@ -26,6 +26,9 @@ type Bound struct {
 	// OriginVolume the volume that it names; nil where they do not exist.
 	Origin       *corev1.PersistentVolumeClaim
 	OriginVolume *corev1.PersistentVolume
+	// RecordedVolume is the volume of the name in the record, nil where there is
+	// none: by it an edited record is told from a true one.
+	RecordedVolume *corev1.PersistentVolume
 	// Driver is the CSIDriver object of the origin volume's driver, if any.
 	Driver *storagev1.CSIDriver
 }
@@ -59,6 +62,9 @@ type Review struct {
 	Reason   Reason
 	// Message is a sentence for the mirror claim's owner.
 	Message string
+	// Mending says that the record was edited and is about to be put back, so
+	// that there is nothing to tell anybody yet.
+	Mending bool
 	// Grant is what lets the claim in now; empty where nothing does.
 	Grant grant.Grant
 	// Record are the annotations by which the record is brought up to date with
@@ -98,8 +104,8 @@ func (r *reviewer) validMessage() string {
 	return fmt.Sprintf("mirrors %s (%s) until %s, when the grant ends", r.record.Origin, Access(r.Claim), r.grant.Expires.UTC().Format(time.RFC3339))
 }
 
-// 1. The volume is this claim's mirror, and its record is not one that somebody
-// edited: the label is a second witness of the origin's name.
+// 1. The volume is this claim's mirror, and its record names the origin that
+// its other witnesses name.
 func recordIsWhole(r *reviewer) *Review {
 	if r.Claim == nil || r.Volume == nil {
 		return &Review{Reason: RecordBroken, Message: "there is no claim with its volume to judge"}
@@ -108,8 +114,15 @@ func recordIsWhole(r *reviewer) *Review {
 	if !r.record.IsMirror() || r.record.ClaimUID != r.Claim.UID && !IsRestoredFor(r.Names, r.Volume, r.Claim) {
 		return &Review{Reason: RecordBroken, Message: "volume " + r.Volume.Name + " has no record of this claim: an administrator must look at it"}
 	}
-	if r.Volume.Labels[r.Names.OriginLabel()] != OriginHash(r.record.Origin) && !r.isRecordedOrigin() {
+	recorded := r.RecordedVolume
+	if recorded == nil {
+		recorded = r.OriginVolume
+	}
+	switch origin, known := TrueOrigin(r.Names, r.Volume, r.Claim, recorded); {
+	case !known:
 		return &Review{Reason: RecordBroken, Message: "the record of volume " + r.Volume.Name + " was edited, and what it mirrors is not certain: an administrator must look at it"}
+	case origin != r.record.Origin:
+		return &Review{Mending: true, Reason: RecordBroken, Message: "the record of volume " + r.Volume.Name + " was edited, and is put back"}
 	}
 	return nil
 }

@@ -93,6 +93,8 @@ var standings = []struct {
 	{"the label edited, and no grant", both(func(b *mirror.Bound) { b.Volume.Labels = nil }, ended), mirror.Revoked, mirror.NotShared, "not shared any more"},
 	{"the label edited, and the origin restored", both(func(b *mirror.Bound) { b.Volume.Labels = nil }, restoreOrigin), mirror.Unclear, mirror.RecordBroken, "was edited"},
 	{"the label edited, and the origin gone", both(func(b *mirror.Bound) { b.Volume.Labels = nil }, func(b *mirror.Bound) { b.Origin = nil }),
+		mirror.Revoked, mirror.NotShared, "does not exist any more or"}, // its volume still says that it was the origin
+	{"the label edited, and the origin and its volume gone", both(func(b *mirror.Bound) { b.Volume.Labels = nil }, func(b *mirror.Bound) { b.Origin, b.OriginVolume = nil, nil }),
 		mirror.Unclear, mirror.RecordBroken, "was edited"},
 
 	// 2. The owner grants it.

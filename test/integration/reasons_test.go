@@ -229,6 +229,8 @@ func TestEveryReasonHasARow(t *testing.T) {
 		mirror.MirrorOfAnother:     true, // TestMirrorOfAnother
 		mirror.VolumeRejected:      true, // TestVolumeRejected
 		mirror.OriginReplaced:      true, // TestRevocation
+		mirror.RecordBroken:        true, // TestRecordBroken
+		mirror.VolumeLost:          true, // TestVolumeLost
 	}
 	for _, row := range reasonRows {
 		rows[row.reason] = true

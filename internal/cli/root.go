@@ -98,6 +98,7 @@ func NewRoot(e Env) *cobra.Command {
 	root.AddCommand(newShare(e), newUnshare(e), newMirror(e))
 	root.AddCommand(newList(e), newMap(e))
 	root.AddCommand(newExplain(e), newAccess(e))
+	root.AddCommand(newDoctor(e))
 	return root
 }
 

@@ -135,17 +135,27 @@ func (c *Cluster) Claims(ctx context.Context, namespace string, options metav1.L
 	return claims, seen, err
 }
 
-// Mirrors lists the mirror volumes, of one origin or of all (the zero name).
-func (c *Cluster) Mirrors(ctx context.Context, origin types.NamespacedName) ([]corev1.PersistentVolume, bool, error) {
+// Volumes lists all volumes.
+func (c *Cluster) Volumes(ctx context.Context) ([]corev1.PersistentVolume, bool, error) {
+	return c.volumes(ctx, "")
+}
+
+func (c *Cluster) volumes(ctx context.Context, selector string) ([]corev1.PersistentVolume, bool, error) {
 	var volumes []corev1.PersistentVolume
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return c.API.CoreV1().PersistentVolumes().List(ctx, options)
 	}
+	seen, err := c.each(ctx, "persistentvolumes", metav1.ListOptions{LabelSelector: selector}, list, appendTo(&volumes))
+	return volumes, seen, err
+}
+
+// Mirrors lists the mirror volumes, of one origin or of all (the zero name).
+func (c *Cluster) Mirrors(ctx context.Context, origin types.NamespacedName) ([]corev1.PersistentVolume, bool, error) {
 	selector := c.Names.OriginLabel()
 	if origin.Name != "" {
 		selector += "=" + mirror.OriginHash(origin)
 	}
-	seen, err := c.each(ctx, "persistentvolumes", metav1.ListOptions{LabelSelector: selector}, list, appendTo(&volumes))
+	volumes, seen, err := c.volumes(ctx, selector)
 	volumes = slices.DeleteFunc(volumes, func(volume corev1.PersistentVolume) bool {
 		record := mirror.RecordOf(c.Names, &volume)
 		return !record.IsMirror() || origin.Name != "" && record.Origin != origin

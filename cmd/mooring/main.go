@@ -6,6 +6,8 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/mooring-k8s/mooring/internal/cli"
@@ -22,5 +24,6 @@ func run() int {
 	// The first signal lets a run end its record, the second ends it: a file that
 	// never answers, such as a FIFO, must not keep the program alive.
 	defer context.AfterFunc(ctx, stop)()
-	return cli.Run(ctx, os.Args[1:], cli.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Version: version})
+	plugin := strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-")
+	return cli.Run(ctx, os.Args[1:], cli.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Plugin: plugin, Version: version})
 }

@@ -52,6 +52,8 @@ bound, or says why it is not.`,
 	cmd.Flags().DurationVar(&m.timeout, "timeout", time.Minute, "how long to wait")
 	m.people.flags(cmd)
 	m.writing.flags(cmd)
+	cmd.ValidArgsFunction = completeClaim(&m.people, e)
+	_ = cmd.RegisterFlagCompletionFunc("into", completeNamespace(&m.people, e)) // the flag exists
 	return cmd
 }
 

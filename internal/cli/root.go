@@ -20,6 +20,8 @@ type Env struct {
 	Out, Err io.Writer
 	// In is where a person answers; nil where nobody can.
 	In io.Reader
+	// Plugin says that kubectl called the program, as `kubectl mooring`.
+	Plugin bool
 	// Version of the program; empty for that of the build.
 	Version string
 }
@@ -93,7 +95,9 @@ func NewRoot(e Env) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%v", err) })
 	root.SetOut(e.Out)
 	root.SetErr(e.Err)
-	root.CompletionOptions.HiddenDefaultCmd = true
+	if e.Plugin {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl mooring"}
+	}
 	root.AddCommand(newDrivers(e), newRetain(e), newVersion(e))
 	root.AddCommand(newShare(e), newUnshare(e), newMirror(e))
 	root.AddCommand(newList(e), newMap(e))

@@ -61,6 +61,7 @@ what stood there before is replaced.`,
 	cmd.Flags().BoolVar(&readOnly, "read-only", false, "let them read only")
 	cmd.Flags().StringVar(&expires, "expires", "", "when all grants of the claim end, as an RFC 3339 `TIME`")
 	_ = cmd.MarkFlagRequired("with") // the flag exists
+	cmd.ValidArgsFunction = completeClaim(&s.people, e)
 	s.flags(cmd)
 	return cmd
 }
@@ -95,6 +96,7 @@ written. What becomes of their mirrors is a matter of their class: docs/revocati
 	}
 	cmd.Flags().BoolVar(&readOnly, "read-only", false, "end the read-only grant only")
 	cmd.Flags().BoolVar(&readWrite, "read-write", false, "end the read-write grant only")
+	cmd.ValidArgsFunction = completeClaim(&s.people, e)
 	s.flags(cmd)
 	return cmd
 }

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// completionPatience is how long a shell may wait for an answer.
+const completionPatience = 3 * time.Second
+
+// completeClaim completes NAMESPACE/CLAIM from what is in the cluster: the
+// namespaces first, then the claims of one. What may not be listed completes to
+// nothing.
+func completeClaim(people *peopleFlags, e Env) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+		defer cancel()
+		session, err := people.open(ctx, e)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		namespace, _, named := strings.Cut(typed, "/")
+		if !named {
+			return session.namespaces(ctx, typed, "/"), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+		}
+		claims, _, err := session.Claims(ctx, namespace, metav1.ListOptions{})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var found []string
+		for i := range claims {
+			found = append(found, namespace+"/"+claims[i].Name)
+		}
+		return startingWith(found, typed), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeNamespace completes the name of a namespace.
+func completeNamespace(people *peopleFlags, e Env) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+		defer cancel()
+		session, err := people.open(ctx, e)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return session.namespaces(ctx, typed, ""), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// namespaces returns those that begin with what was typed, with something after
+// each.
+func (s *session) namespaces(ctx context.Context, typed, after string) []string {
+	all, _, err := s.Namespaces(ctx)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for i := range all {
+		names = append(names, all[i].Name+after)
+	}
+	return startingWith(names, typed)
+}
+
+func startingWith(all []string, typed string) []string {
+	var found []string
+	for _, one := range all {
+		if strings.HasPrefix(one, typed) {
+			found = append(found, one)
+		}
+	}
+	return found
+}

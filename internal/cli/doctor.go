@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mooring-k8s/mooring/internal/doctor"
-	"github.com/mooring-k8s/mooring/internal/retain"
 )
 
 // diagnosis is what doctor prints for machines.
@@ -93,7 +92,7 @@ func (d diagnosis) verdict() error {
 	if problems == 0 {
 		return nil
 	}
-	return problemsFound(problems)
+	return &end{ending: endProblems}
 }
 
 func printDiagnosis(w io.Writer, d diagnosis, format string) error {
@@ -140,9 +139,4 @@ func object(name string) string {
 		return ""
 	}
 	return name + ": "
-}
-
-// problemsFound ends a run that found problems: reported, like a drift.
-func problemsFound(count int) error {
-	return &retain.Error{Reason: retain.Drift, Message: fmt.Sprintf("%d problems found", count)}
 }

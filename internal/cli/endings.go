@@ -20,11 +20,12 @@ var (
 	endUnclear  = ending{reason: "mirror-unclear", code: 6, meaning: "How the claim stands is not certain: nothing was said yet, or something is wrong with the origin or with a volume.", next: "Wait a moment and repeat; then read mooring explain."}
 	endNoClaim  = ending{reason: "claim-not-found", code: 7, meaning: "The claim does not exist, or is not visible to who asks; which of the two is not told.", next: "Check the name with kubectl get persistentvolumeclaims, or ask who may read claims of that namespace."}
 	endNotOurs  = ending{reason: "not-a-mirror", code: 8, meaning: "The claim exists and asks for no mirror.", next: "See who can reach its data with mooring access, or who mirrors what with mooring list."}
+	endProblems = ending{reason: "problems", code: 19, meaning: "Doctor found problems.", next: "Each says what to do about it."}
 	endIsMirror = ending{reason: "is-a-mirror", code: 9, meaning: "The claim whose access was asked for is itself a mirror.", next: "Ask about the claim that it mirrors."}
 )
 
 func endings() []ending {
-	return []ending{endRefused, endWaiting, endRevoked, endUnclear, endNoClaim, endNotOurs, endIsMirror}
+	return []ending{endRefused, endWaiting, endRevoked, endUnclear, endNoClaim, endNotOurs, endIsMirror, endProblems}
 }
 
 // end is an ending as an error. Where the answer itself was printed, there is

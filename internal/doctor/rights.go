@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mooring-k8s/mooring/internal/inventory"
@@ -56,11 +57,12 @@ func (p *Patient) rights(ctx context.Context, c *inventory.Cluster) error {
 				},
 			}}
 			answer, err := c.API.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-			if err := p.visible("what the controller's account may do", err); err != nil {
-				return err
+			if apierrors.IsForbidden(err) {
+				p.Hidden = append(p.Hidden, "what the controller's account may do")
+				return nil
 			}
 			if err != nil {
-				return nil
+				return fmt.Errorf("ask what %s may do: %w", user, err)
 			}
 			if !answer.Status.Allowed {
 				p.Rights[user] = append(p.Rights[user], right.String())

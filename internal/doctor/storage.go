@@ -118,7 +118,7 @@ func mirrors(p *Patient, _ time.Time) []Finding {
 			found = append(found, problem(claimObject(claim), "mooring explain "+row.Key().String(), "%s: %s (%s)", row.State, row.Message, row.Reason))
 		case inventory.Pending:
 			found = append(found, problem(claimObject(claim), "is its namespace selected by any instance? "+"mooring explain "+row.Key().String(), "nobody has said anything about it yet"))
-		case inventory.Bound, inventory.Waiting, inventory.Ending:
+		case inventory.Bound, inventory.Waiting, inventory.Ending, inventory.Gone:
 		}
 	}
 	return found

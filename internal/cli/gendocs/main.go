@@ -43,7 +43,7 @@ func writeCommands(dir string) error {
 	}
 	for _, file := range old {
 		if _, stays := pages[filepath.Base(file)]; !stays {
-			if err := os.Remove(file); err != nil {
+			if err := os.Remove(file); err != nil { //nolint:gosec // in the directory that was named
 				return err
 			}
 		}

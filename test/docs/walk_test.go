@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/mooring-k8s/mooring/internal/cli"
 	"github.com/mooring-k8s/mooring/test/chart"
 	"github.com/mooring-k8s/mooring/test/controlplane"
 	"github.com/mooring-k8s/mooring/test/demo/installation"
@@ -221,9 +222,23 @@ func (w *walk) run(block block, command command) {
 		if command.words[1] == "install" {
 			w.install(block, command.words[2:])
 		}
-	case "make", "docker", "bin/mooring":
+	case "bin/mooring":
+		if command.words[1] != "retain" { // which needs a kubeconfig of its own: test/retain
+			w.mooring(block, command.words[1:])
+		}
+	case "make", "docker":
 	default:
 		w.Errorf("%v: nobody has said whether %q can be tested", block, line)
+	}
+}
+
+// mooring runs a command for people, and answers yes where it asks.
+func (w *walk) mooring(block block, args []string) {
+	w.Helper()
+	var out, errs strings.Builder
+	env := cli.Env{In: strings.NewReader("y\n"), Out: &out, Err: &errs}
+	if code := cli.Run(w.Context(), append(args, "--kubeconfig="+w.plane.AdminKubeconfigFile()), env); code != 0 {
+		w.Errorf("%v: mooring %s ends with %d:\n%s%s", block, strings.Join(args, " "), code, out.String(), errs.String())
 	}
 }
 

@@ -63,6 +63,7 @@ func (s *stage) write(file, text string) error {
 func (s *stage) mooringProcess(ctx context.Context, args []string) *exec.Cmd {
 	command := exec.CommandContext(ctx, filepath.Join(s.dir, mooringCommand), args...)
 	command.Dir = s.dir
+	command.Env = append(os.Environ(), "KUBECONFIG="+s.kubectl.Kubeconfig) // which retain does not look at
 	return command
 }
 

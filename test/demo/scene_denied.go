@@ -14,6 +14,8 @@ const (
 	askingClaim     = "data-of-team-a"
 	wantedLabel     = "example.com/project"
 	wantedProject   = "atlas"
+
+	exitMirrorRefused = 3 // docs/exit-codes.md
 )
 
 // deniedScene is a claim from a namespace that is not granted, and what happens
@@ -26,7 +28,7 @@ func deniedScene(ctx context.Context, s *stage) error {
 	if err := s.refused(ctx, refusal{askingNamespace, askingClaim, "NotShared"}); err != nil {
 		return err
 	}
-	if err := s.types(ctx, "describe", "pvc", "-n", askingNamespace, askingClaim); err != nil {
+	if _, err := s.mooring(ctx, exitMirrorRefused, "explain", askingNamespace+"/"+askingClaim); err != nil {
 		return err
 	}
 	s.tell.seen("Refused, with the way out; whether team-a/data exists at all is not told")

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -114,8 +113,8 @@ func (s *stage) endsAfterDelay(ctx context.Context) error {
 
 // grant types the origin's grant.
 func (s *stage) grant(ctx context.Context, selector string) error {
-	namespace, claim, _ := strings.Cut(endedOrigin, "/")
-	return s.types(ctx, "annotate", "pvc", "-n", namespace, claim, "--overwrite", s.names.ReadWriteGrant()+"="+selector)
+	_, err := s.mooring(ctx, exitOK, "share", endedOrigin, "--with", selector, "--yes")
+	return err
 }
 
 // onRevoke types what the class does when a grant ends.

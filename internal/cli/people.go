@@ -51,6 +51,7 @@ type session struct {
 // open connects to the cluster. Only where the provisioner name has to be found
 // out is anything asked.
 func (f *peopleFlags) open(ctx context.Context, e Env) (*session, error) {
+	began := time.Now()
 	config, err := f.config.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("find the cluster: %w", err)
@@ -70,7 +71,11 @@ func (f *peopleFlags) open(ctx context.Context, e Env) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{Cluster: &inventory.Cluster{API: api, Names: names}, namespace: namespace, began: time.Now(), env: e, verbose: f.verbose}, nil
+	cluster := &inventory.Cluster{API: api, Names: names}
+	if f.provisioner == "" {
+		cluster.Asked(1) // for the installed class
+	}
+	return &session{Cluster: cluster, namespace: namespace, began: began, env: e, verbose: f.verbose}, nil
 }
 
 // quiet drops the API server's warnings: they are about the objects of others.

@@ -40,6 +40,9 @@ type Cluster struct {
 // Requests returns how many requests were sent.
 func (c *Cluster) Requests() int64 { return c.requests.Load() }
 
+// Asked counts requests that were sent by others to the same end.
+func (c *Cluster) Asked(requests int) { c.requests.Add(int64(requests)) }
+
 // Hidden returns what this identity may not read, such as "persistentvolumes",
 // in the order of the questions, each once.
 func (c *Cluster) Hidden() []string { return c.hidden }

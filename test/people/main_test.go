@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	for _, variable := range []string{"KUBECONFIG", "MOORING_PROVISIONER_NAME", "NO_COLOR"} {
 		_ = os.Unsetenv(variable) // what the machine's user has is no part of the tests
 	}
-	code := controlplane.Run(m, gateOn.plane, gateOff.plane)
+	code := controlplane.Run(m, gateOn.plane, gateOff.plane, crowded.plane)
 	if built.dir != "" {
 		_ = os.RemoveAll(built.dir)
 	}

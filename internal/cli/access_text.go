@@ -57,7 +57,7 @@ func grantWord(access string) string { return fmt.Sprintf("%-10s", access) }
 func accessTable(t terminal, a Access) *table {
 	columns := []column{
 		{title: "NAMESPACE", shrinks: 9}, {title: "GRANTED", shrinks: 7}, {title: "NOW", shrinks: 7},
-		{title: "MIRROR", shrinks: 6}, {title: "ACCESS", optional: 2, shrinks: 8}, {title: "STATE"}, {title: "PODS", shrinks: 6, optional: 1},
+		{title: "MIRROR", shrinks: 6}, {title: "ACCESS", optional: 3, shrinks: 8}, {title: "STATE", optional: 1}, {title: "PODS", shrinks: 6, optional: 2},
 	}
 	if !a.Tried {
 		columns = slices.Delete(columns, 2, 3)
@@ -110,7 +110,15 @@ func summary(a Access) string {
 			}
 		}
 	}
-	line := fmt.Sprintf("Granted to namespaces: %d read-write, %d read-only. Mirrors: %d, of which revoked: %d. Pods: %d.", writers, readers, mirrors, revoked, pods)
+	granted := fmt.Sprintf("Granted to namespaces: %d read-write, %d read-only.", writers, readers)
+	if slices.Contains(a.NotVisible, "namespaces") {
+		granted = "Which namespaces that is, is not visible to you."
+	}
+	mirrored := fmt.Sprintf(" Mirrors: %d, of which revoked: %d.", mirrors, revoked)
+	if slices.Contains(a.NotVisible, "persistentvolumes") {
+		mirrored = ""
+	}
+	line := granted + mirrored + fmt.Sprintf(" Pods: %d.", pods)
 	if a.Tried {
 		return line + " (with the grants that are tried)"
 	}

@@ -266,6 +266,9 @@ func answer(steps []Step, stopped int, reason Reason, message string) {
 // that could be seen, without reason where there is none.
 func climb(facts Facts, hidden Hidden) (decision Decision, steps []Step, seen bool) {
 	c := &climber{Facts: facts}
+	if !hidden.Origin && facts.Origin == nil {
+		hidden.Namespace = false // an origin that is not there lets in nobody, whatever the labels
+	}
 	seen = true
 	stopped := false
 	for i, rung := range ladder {

@@ -41,7 +41,7 @@ func (r *volumeReconciler) adopt(ctx context.Context, name string) error {
 		return err
 	}
 	if facts.Claim != nil && r.isLeft(volume, facts) {
-		return nil
+		return nil // the one whose it is adopts it
 	}
 	proof, missing := mirror.Prove(facts, volume)
 	if missing == "" {
@@ -78,11 +78,13 @@ func (r *volumeReconciler) isToAdopt(volume *corev1.PersistentVolume) bool {
 		(r.options.Adopt != AdoptOff || mirror.IsStripped(r.options.Names, volume))
 }
 
-// isLeft reports whether a volume is somebody else's to adopt, who serves the
-// namespace of its claim, or was just made: once the binder has bound it, the
+// isLeft reports whether a volume is somebody else's to adopt, whose class its
+// claim has, or who serves the namespace of its claim; or was just made: once the binder has bound it, the
 // claim wakes it again.
 func (r *volumeReconciler) isLeft(volume *corev1.PersistentVolume, facts mirror.Facts) bool {
-	return !serves(r.options, facts.NamespaceLabels) || facts.Claim.Spec.VolumeName == "" && hasClaimRef(volume, facts.Claim)
+	isOthers := mirror.IsNameless(volume) && volume.Labels[r.options.Names.OriginLabel()] == "" &&
+		(facts.Class == nil || facts.Class.Provisioner != r.options.Names.Provisioner())
+	return isOthers || !serves(r.options, facts.NamespaceLabels) || facts.Claim.Spec.VolumeName == "" && hasClaimRef(volume, facts.Claim)
 }
 
 // harden makes a volume Retain.
@@ -135,6 +137,9 @@ func (r *volumeReconciler) factsOfFormer(ctx context.Context, volume *corev1.Per
 	var err error
 	facts.Claim, err = r.live.claim(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})
 	if err != nil || facts.Claim == nil {
+		return facts, err
+	}
+	if facts.Class, err = r.live.class(ctx, className(facts.Claim)); err != nil {
 		return facts, err
 	}
 	if facts.NamespaceLabels, err = r.live.namespaceLabels(ctx, ref.Namespace); err != nil {

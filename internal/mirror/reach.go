@@ -46,9 +46,17 @@ func IsFormer(names mooringapi.Names, volume *corev1.PersistentVolume) bool {
 }
 
 // IsStripped reports whether a volume without a record was Mooring's: its label
-// is left, or its class of nobody.
+// is left, or nothing but its class of nobody.
 func IsStripped(names mooringapi.Names, volume *corev1.PersistentVolume) bool {
-	return volume.Labels[names.OriginLabel()] != "" || nobodysClass.MatchString(volume.Spec.StorageClassName)
+	return volume.Labels[names.OriginLabel()] != "" || IsNameless(volume)
+}
+
+// IsNameless reports whether nothing is left of a mirror volume's record and
+// label but its class of nobody, which does not say under which provisioner name
+// it was made: the class of its claim does.
+func IsNameless(volume *corev1.PersistentVolume) bool {
+	return nobodysClass.MatchString(volume.Spec.StorageClassName) &&
+		volume.Annotations[mooringapi.ProvisionedBy] == "" && !mooringapi.IsMirrorVolume(volume.Annotations)
 }
 
 // hasNameOf reports whether a volume has the name of a claim's mirror volume. One

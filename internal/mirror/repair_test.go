@@ -236,3 +236,41 @@ func TestJudgeKnowsEditedRecords(t *testing.T) {
 		})
 	}
 }
+
+// TestIsStripped tells a volume of Mooring's without a record from others', of
+// other provisioner names among them.
+func TestIsStripped(t *testing.T) {
+	other, err := mooringapi.NewNames("mirror.example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name string
+		edit func(*corev1.PersistentVolume)
+		want bool
+	}{
+		{"the label is left", func(v *corev1.PersistentVolume) { v.Annotations = nil }, true},
+		{"the class of nobody is left", func(v *corev1.PersistentVolume) { v.Annotations, v.Labels = nil, nil }, true},
+		{"nothing is left", func(v *corev1.PersistentVolume) {
+			v.Annotations, v.Labels, v.Spec.StorageClassName = nil, nil, "pvc-mirror"
+		}, false},
+		{"another name's", func(v *corev1.PersistentVolume) {
+			v.Labels = map[string]string{other.OriginLabel(): "x"}
+			v.Annotations = map[string]string{mooringapi.ProvisionedBy: other.Provisioner(), other.MirrorClaimUID(): askUID}
+		}, false},
+		{"another name's, its maker removed", func(v *corev1.PersistentVolume) {
+			v.Labels, v.Annotations = nil, map[string]string{other.MirrorClaimUID(): askUID}
+		}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			volume := kept(t).Volume
+			tc.edit(volume)
+			if got := mirror.IsStripped(names, volume); got != tc.want {
+				t.Errorf("got %v", got)
+			}
+			if got := mirror.IsFormer(names, volume); got != tc.want {
+				t.Errorf("former: got %v", got)
+			}
+		})
+	}
+}

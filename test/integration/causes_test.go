@@ -45,7 +45,7 @@ var causes = []cause{
 	{name: "origin deleted", reason: mirror.OriginTerminating,
 		revoke: func(r *revocation) { r.must(r.Delete(r.Context(), r.PersistentVolumeClaim), "delete the origin") },
 		also: func(r *revocation) {
-			r.isTold(r.PersistentVolumeClaim, "DeletionHeld", "1 namespace mirrors it: "+r.tenant)
+			r.isTold(r.PersistentVolumeClaim, "DeletionHeld", "They are in "+r.tenant)
 		}},
 	{name: "origin gone", reason: mirror.NotShared,
 		revoke: func(r *revocation) { r.goAway() },

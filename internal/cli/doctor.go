@@ -2,13 +2,11 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/mooring-k8s/mooring/internal/doctor"
 )
@@ -38,8 +36,8 @@ wrong, and with the exit code of "problems" if anything is.`,
 		Example: "  mooring doctor\n  mooring doctor --receipts receipts/ -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "" && output != "json" && output != "yaml" {
-				return usageError("--output: is %q; expected json or yaml", output)
+			if err := checkOutput(output); err != nil {
+				return err
 			}
 			session, err := people.open(cmd.Context(), e)
 			if err != nil {
@@ -96,42 +94,34 @@ func (d diagnosis) verdict() error {
 }
 
 func printDiagnosis(w io.Writer, d diagnosis, format string) error {
-	switch format {
-	case "json":
-		data, err := json.MarshalIndent(d, "", "  ")
-		if err != nil {
-			return fmt.Errorf("print the findings: %w", err)
-		}
-		fmt.Fprintln(w, string(data))
-		return nil
-	case "yaml":
-		data, err := yaml.Marshal(d)
-		if err != nil {
-			return fmt.Errorf("print the findings: %w", err)
-		}
-		fmt.Fprint(w, string(data))
-		return nil
+	if format != "" {
+		return encode(w, format, d)
 	}
+	t := terminalOf(w)
+	p := &prose{width: t.width}
 	by := map[string][]doctor.Finding{}
 	for _, finding := range d.Findings {
 		by[finding.Check] = append(by[finding.Check], finding)
 	}
 	for _, check := range append(doctor.Checks(), receiptsCheck) {
-		found := by[check]
-		if len(found) == 0 {
-			if check != receiptsCheck {
-				fmt.Fprintf(w, "ok       %s\n", check)
-			}
-			continue
+		if len(by[check]) == 0 && check != receiptsCheck {
+			p.hang("ok      ", "        ", check)
 		}
-		for _, finding := range found {
-			fmt.Fprintf(w, "%-8s %s: %s%s\n", finding.Level, check, object(finding.Object), printable(finding.Message))
-			if finding.Remedy != "" {
-				fmt.Fprintf(w, "         → %s\n", finding.Remedy)
-			}
+		for _, finding := range by[check] {
+			p.finding(finding)
 		}
 	}
-	return nil
+	_, err := io.WriteString(w, p.text.String())
+	return err
+}
+
+// finding adds one finding, and below it what to do.
+func (p *prose) finding(f doctor.Finding) {
+	const indent = "        "
+	p.hang(fmt.Sprintf("%-8s", f.Level), indent, f.Check+": "+object(f.Object)+f.Message)
+	if f.Remedy != "" {
+		p.hang(indent+"→ ", indent+"  ", f.Remedy)
+	}
 }
 
 func object(name string) string {

@@ -4,7 +4,7 @@ import "github.com/mooring-k8s/mooring/internal/mirror"
 
 // ending is how a command that answers a question ends when the answer is not
 // the good one. The list is closed and goes into docs/exit-codes.md; its codes
-// stand below those of retain.
+// are none of retain's.
 type ending struct {
 	reason  string
 	code    int

@@ -49,7 +49,7 @@ func TestDoctor(t *testing.T) {
 	if finding := by["references "]; finding.Level != doctor.Note {
 		t.Errorf("that references are dropped: %+v", finding)
 	}
-	w.says(w.mooring(w.admin, "doctor"), endedWithProblems, "problem  mirrors: pvc/"+w.tenantNS+"/revoked", "→ mooring explain", "ok       handles")
+	w.says(w.mooring(w.admin, "doctor"), endedWithProblems, "problem mirrors: pvc/"+w.tenantNS+"/revoked", "→ mooring explain", "ok      handles")
 
 	// A tenant sees little, is told so, and gets no error for it.
 	asTenant := w.mooring(w.tenant, "doctor", "-n", w.tenantNS)

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/mooring-k8s/mooring/internal/doctor"
+)
+
+var sick = diagnosis{
+	Provisioner: "mirror.example.com",
+	Findings: []doctor.Finding{
+		{Check: "references", Level: doctor.Note, Message: "the API server drops references", Remedy: "use the annotation"},
+		{Check: "mirrors", Level: doctor.Problem, Object: "pvc/b/m", Message: "Revoked: no longer shared (NotShared)", Remedy: "mooring explain b/m"},
+		{Check: "receipts", Level: doctor.Problem, Object: "pv/projects", Message: "spec.nfs.path differs"},
+	},
+	NotVisible: []string{"deployments of all namespaces"},
+}
+
+func TestPrintDiagnosis(t *testing.T) {
+	var out bytes.Buffer
+	if err := printDiagnosis(&out, sick, ""); err != nil {
+		t.Fatal(err)
+	}
+	const want = `note    references: the API server drops references
+        → use the annotation
+ok      classes
+ok      controller
+ok      rights
+ok      drivers
+ok      handles
+problem mirrors: pvc/b/m: Revoked: no longer shared (NotShared)
+        → mooring explain b/m
+ok      served
+ok      origins
+ok      brake
+problem receipts: pv/projects: spec.nfs.path differs
+`
+	if got := out.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	for _, columns := range []string{"40", "80", "200"} {
+		t.Setenv("COLUMNS", columns)
+		out.Reset()
+		if err := printDiagnosis(&out, sick, ""); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if most := map[string]int{"40": 40, "80": 80, "200": 200}[columns]; utf8.RuneCountInString(strings.TrimSpace(line)) > most {
+				t.Errorf("wider than %s: %q", columns, line)
+			}
+		}
+	}
+}
+
+func TestDiagnosisForMachines(t *testing.T) {
+	schema, err := jsonschema.NewCompiler().Compile("../../docs/doctor.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, found := range map[string]diagnosis{"sick": sick, "healthy": {Provisioner: "x", Findings: []doctor.Finding{}}} {
+		var out bytes.Buffer
+		if err := printDiagnosis(&out, found, "json"); err != nil {
+			t.Fatal(err)
+		}
+		var printed any
+		if err := json.Unmarshal(out.Bytes(), &printed); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(printed); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out.String())
+		}
+	}
+	for _, check := range doctor.Checks() {
+		found := diagnosis{Provisioner: "x", Findings: []doctor.Finding{{Check: check, Level: doctor.Note, Message: "m"}}}
+		data, err := json.Marshal(found)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var printed any
+		if err := json.Unmarshal(data, &printed); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(printed); err != nil {
+			t.Errorf("the schema does not know the check %s: %v", check, err)
+		}
+	}
+	if got := sick.verdict(); got == nil || !strings.Contains(got.Error(), "problems") {
+		t.Errorf("ends with %v", got)
+	}
+}

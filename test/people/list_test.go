@@ -129,16 +129,16 @@ func TestListWatches(t *testing.T) {
 	go func() {
 		ended <- cli.Run(ctx, []string{"list", "--watch", "-n", w.tenantNS, "--kubeconfig=" + w.tenant.kubeconfig}, cli.Env{Out: out, Err: errs, Version: "test"})
 	}()
+	claim := w.mirror(w.tenantNS, "m", shared)
 	says := func(word string) {
 		t.Helper()
 		w.until("the watch says "+word, func(context.Context) string {
 			if slices.Contains(strings.Fields(out.String()), word) {
 				return ""
 			}
-			return out.String()
-		})
+			return "it has told:\n" + out.String()
+		}, claim)
 	}
-	claim := w.mirror(w.tenantNS, "m", shared)
 	says("Bound")
 	w.grantTo(shared.PersistentVolumeClaim, "-")
 	says("Revoked")

@@ -145,18 +145,25 @@ func (r *volumeReconciler) factsOfFormer(ctx context.Context, volume *corev1.Per
 	if facts.NamespaceLabels, err = r.live.namespaceLabels(ctx, ref.Namespace); err != nil {
 		return facts, err
 	}
+	err = r.addOrigin(ctx, &facts)
+	return facts, err
+}
+
+// addOrigin reads the origin that the claim names.
+func (r *volumeReconciler) addOrigin(ctx context.Context, facts *mirror.Facts) error {
 	origin := mirror.Origin(r.options.Names, facts.Claim)
 	if origin.Name == "" {
-		return facts, nil
+		return nil
 	}
+	var err error
 	facts.Origin, err = r.live.claim(ctx, origin)
 	if err != nil || facts.Origin == nil {
-		return facts, err
+		return err
 	}
 	facts.OriginVolume, err = r.live.volume(ctx, facts.Origin.Spec.VolumeName)
 	if err != nil || facts.OriginVolume == nil || facts.OriginVolume.Spec.CSI == nil {
-		return facts, err
+		return err
 	}
 	facts.Driver, err = r.cache.driver(ctx, facts.OriginVolume.Spec.CSI.Driver)
-	return facts, err
+	return err
 }

@@ -49,11 +49,10 @@ func (c *Cluster) Explain(ctx context.Context, key types.NamespacedName) (Accoun
 	if !account.IsMirror {
 		return account, nil
 	}
-	origin := mirror.Origin(c.Names, claim.Object)
-	if account.Volume != nil {
-		origin = mirror.RecordOf(c.Names, account.Volume).Origin
+	if account.Volume == nil {
+		return account, c.originOf(ctx, situation, mirror.Origin(c.Names, claim.Object))
 	}
-	return account, c.originOf(ctx, situation, origin)
+	return account, c.recordedOf(ctx, situation, mirror.RecordOf(c.Names, account.Volume))
 }
 
 // isMirror is the controller's, but where the class is hidden: a claim that
@@ -96,6 +95,21 @@ func (c *Cluster) volumeOf(ctx context.Context, s *mirror.Situation) error {
 	s.FormerName = seen && !slices.ContainsFunc(all, func(other corev1.PersistentVolumeClaim) bool {
 		return mirror.VolumeName(other.UID) == s.Claim.Spec.VolumeName
 	})
+	return err
+}
+
+// recordedOf reads what a mirror volume's record names: mostly one volume, which
+// is the origin's.
+func (c *Cluster) recordedOf(ctx context.Context, s *mirror.Situation, record mirror.Record) error {
+	if err := c.originOf(ctx, s, record.Origin); err != nil {
+		return err
+	}
+	if s.OriginVolume != nil && s.OriginVolume.Name == record.OriginVolume {
+		s.RecordedVolume = s.OriginVolume
+		return nil
+	}
+	volume, err := c.Volume(ctx, record.OriginVolume)
+	s.RecordedVolume = volume.Object
 	return err
 }
 

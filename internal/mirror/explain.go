@@ -21,6 +21,9 @@ type Situation struct {
 	// Volume is the volume of the name of the claim's mirror volume, whoever's
 	// it is; nil where there is none.
 	Volume *corev1.PersistentVolume
+	// RecordedVolume is the one that the mirror volume's record names as its
+	// origin's; nil where there is none.
+	RecordedVolume *corev1.PersistentVolume
 	// Said is the controller's own answer, the claim's condition; nil where there
 	// is none.
 	Said *corev1.PersistentVolumeClaimCondition
@@ -102,7 +105,7 @@ func (s Situation) bound() Explanation {
 	}
 	review, steps := Bound{
 		Names: s.Names, Now: s.Now, Claim: s.Claim, Volume: s.Volume, NamespaceLabels: s.NamespaceLabels,
-		Origin: s.Origin, OriginVolume: s.OriginVolume, Driver: s.Driver,
+		Origin: s.Origin, OriginVolume: s.OriginVolume, RecordedVolume: s.RecordedVolume, Driver: s.Driver,
 	}.Review()
 	e := Explanation{Reason: review.Reason, Message: review.Message, Steps: steps, Grant: review.Grant}
 	switch review.Standing {

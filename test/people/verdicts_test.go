@@ -67,9 +67,11 @@ func TestExplainAfterBinding(t *testing.T) {
 				w.must(err, "let it go")
 			}
 		}},
-		{mirror.RecordBroken, func(w *world, o origin, claim *corev1.PersistentVolumeClaim) {
+		{mirror.RecordBroken, func(w *world, _ origin, claim *corev1.PersistentVolumeClaim) {
+			// What could put the record back is edited too: the claim's own reference.
+			w.merge(claim, fmt.Sprintf(`{"metadata":{"annotations":{%q:"elsewhere/another"}}}`, names.Origin()))
 			volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: claim.Spec.VolumeName}}
-			w.merge(volume, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q},"labels":{%q:"none"}}}`, names.OriginClaim(), o.Namespace+"/another", names.OriginLabel()))
+			w.merge(volume, fmt.Sprintf(`{"metadata":{"annotations":{%q:"elsewhere/other",%q:"11111111-2222-3333-4444-555555555555"}}}`, names.OriginClaim(), names.OriginVolumeUID()))
 		}},
 		{mirror.OriginReplaced, func(w *world, o origin, _ *corev1.PersistentVolumeClaim) {
 			w.must(w.Delete(w.Context(), o.PersistentVolumeClaim), "delete the origin")
@@ -87,7 +89,9 @@ func TestExplainAfterBinding(t *testing.T) {
 			t.Parallel()
 			w := gateOn.world(t)
 			o := w.origin(w.ownerNS, "data", granting(tenantsOnly))
-			claim := w.mirror(w.tenantNS, "m", o)
+			claim := w.mirror(w.tenantNS, "m", o, annotating(names.Origin(), o.Namespace+"/"+o.Name), func(c *corev1.PersistentVolumeClaim) {
+				c.Spec.DataSourceRef = nil // which nobody could edit
+			})
 			w.isBound(claim)
 			tc.happen(w, o, claim)
 			w.isSaid(claim, tc.reason)

@@ -47,6 +47,21 @@ func (p *pace) done(object types.NamespacedName, began, now time.Time) {
 	p.next[object] = now.Add(min(pause, paceMost))
 }
 
+// pause leaves an object alone for a while.
+func (p *pace) pause(object types.NamespacedName, pause time.Duration, now time.Time) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.next == nil {
+		p.next = map[types.NamespacedName]time.Time{}
+	}
+	p.next[object] = now.Add(pause)
+}
+
+// notYet is an error that says when to come again; nothing went wrong.
+type notYet struct{ rest time.Duration }
+
+func (e notYet) Error() string { return "not before " + e.rest.String() }
+
 // forget drops an object that is gone.
 func (p *pace) forget(object types.NamespacedName) {
 	p.mutex.Lock()

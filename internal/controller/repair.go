@@ -67,6 +67,11 @@ func (r *volumeReconciler) kept(ctx context.Context, volume *corev1.PersistentVo
 	return facts, err
 }
 
+// repairPause is the least time from one repair of a volume to the next: whoever
+// writes the same field again and again must not make two controllers write as
+// fast as they can.
+const repairPause = time.Second
+
 // repair puts a mirror volume back that somebody edited, and reports it.
 func (r *volumeReconciler) repair(ctx context.Context, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) (repaired bool, err error) {
 	facts, err := r.kept(ctx, volume, claim)
@@ -76,6 +81,10 @@ func (r *volumeReconciler) repair(ctx context.Context, volume *corev1.Persistent
 	repair := mirror.RepairOf(facts)
 	if !repair.IsNeeded() {
 		return false, nil
+	}
+	key := types.NamespacedName{Name: volume.Name}
+	if rest := r.repairs.rest(key, time.Now()); rest > 0 {
+		return false, notYet{rest}
 	}
 	metadata := map[string]any{}
 	if len(repair.Annotations) > 0 {
@@ -87,6 +96,7 @@ func (r *volumeReconciler) repair(ctx context.Context, volume *corev1.Persistent
 	if err := r.write.patchVolume(ctx, volume, metadata, repair.Spec); err != nil {
 		return false, fmt.Errorf("put back volume %s: %w", volume.Name, err)
 	}
+	r.repairs.pause(key, repairPause, time.Now())
 	r.reportRepair(ctx, volume, strings.Join(repair.Fields, ", "))
 	return true, nil
 }

@@ -126,12 +126,17 @@ func (p parts) addOrigin(mgr ctrl.Manager) error {
 }
 
 // calm lets a reconciler that met somebody else's write look again soon,
-// without an error in the log: conflicts are how writers take turns.
+// without an error in the log: conflicts are how writers take turns. So does one
+// that has to wait before it does something again.
 func calm(reconciler reconcile.Reconciler) reconcile.Reconciler {
 	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		result, err := reconciler.Reconcile(ctx, request)
 		if apierrors.IsConflict(err) {
 			return reconcile.Result{RequeueAfter: firstRetry}, nil
+		}
+		var later notYet
+		if errors.As(err, &later) {
+			return reconcile.Result{RequeueAfter: later.rest}, nil
 		}
 		return result, err
 	})

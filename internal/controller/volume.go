@@ -29,6 +29,8 @@ type volumeReconciler struct {
 	// unproven are the volumes without a record of which it is not certain what
 	// they mirror.
 	unproven *nameSet
+	// repairs are spread out, volume by volume.
+	repairs pace
 }
 
 // Reconcile brings one mirror volume to its right state.
@@ -103,6 +105,7 @@ func (r *volumeReconciler) unrecorded(ctx context.Context, request reconcile.Req
 	}
 	r.told.forget(request.NamespacedName)
 	r.unproven.remove(request.Name)
+	r.repairs.forget(request.NamespacedName)
 	return nil
 }
 

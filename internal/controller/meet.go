@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/mooring-k8s/mooring/internal/mirror"
+	"github.com/mooring-k8s/mooring/pkg/mooringapi"
 )
 
 // meet goes on with the claim's own volume, made a moment ago, by another leader
@@ -22,6 +23,8 @@ func (r *claimReconciler) meet(ctx context.Context, facts mirror.Facts, decision
 		return ctrl.Result{}, r.rerecord(ctx, facts.Claim, volume)
 	case r.options.Adopt != AdoptOff && mirror.IsFormer(names, volume) && hasClaimRef(volume, facts.Claim):
 		return ctrl.Result{}, nil // the former provisioner made it; it is adopted once it is bound
+	case isBeingRepaired(names, volume, facts.Claim):
+		return ctrl.Result{RequeueAfter: repairPause}, nil
 	case !mirror.IsMadeFor(names, volume, facts.Claim):
 		return r.say.refusal(ctx, facts.Claim, mirror.Decision{
 			Verdict: mirror.Refuse,
@@ -33,6 +36,13 @@ func (r *claimReconciler) meet(ctx context.Context, facts mirror.Facts, decision
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{}, nil // the binder's turn
+}
+
+// isBeingRepaired reports whether a volume is this claim's by its record and its
+// claimRef, and only lacks who made it, which the volume's reconciler puts back.
+func isBeingRepaired(names mooringapi.Names, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	return !mirror.IsMadeFor(names, volume, claim) && mirror.RecordOf(names, volume).ClaimUID == claim.UID &&
+		mirror.HasOwnClaimRef(names, volume)
 }
 
 // withdraw deletes a volume that was made for a claim and not bound yet, if

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/mooring-k8s/mooring/internal/mirror"
@@ -37,24 +38,42 @@ func (r *volumeReconciler) adopt(ctx context.Context, name string) error {
 	}
 	// 2. What it mirrors, on live reads.
 	facts, err := r.factsOfFormer(ctx, volume)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if facts.Claim != nil && r.isLeft(volume, facts) {
+	case r.isLeftover(volume, facts.Claim):
+		return client.IgnoreNotFound(r.write.deleteVolume(ctx, volume))
+	case facts.Claim != nil && r.isLeft(volume, facts):
 		return nil // the one whose it is adopts it
 	}
 	proof, missing := mirror.Prove(facts, volume)
 	if missing == "" {
 		return r.record(ctx, volume, facts.Claim, proof)
 	}
-	r.unproven.add(name)
+	return r.unprovable(ctx, volume, facts.Claim, missing)
+}
+
+// unprovable tells of a volume of which it is not certain what it mirrors.
+func (r *volumeReconciler) unprovable(ctx context.Context, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, missing string) error {
+	r.unproven.add(volume.Name)
 	if mirror.IsStripped(r.options.Names, volume) {
-		return r.broken(ctx, volume, facts.Claim, missing)
+		return r.broken(ctx, volume, claim, missing)
 	}
-	if r.told.isNews(types.NamespacedName{Name: name}, missing) {
+	if r.told.isNews(types.NamespacedName{Name: volume.Name}, missing) {
 		r.say.notAdopted(volume, missing)
 	}
 	return nil
+}
+
+// isLeftover reports whether a volume of Mooring's that has lost its record serves
+// nobody: by its label it was a mirror, and by its name and its claimRef it was
+// made for a claim that is no more. It would keep its origin for ever.
+func (r *volumeReconciler) isLeftover(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	ref := volume.Spec.ClaimRef
+	if volume.Labels[r.options.Names.OriginLabel()] == "" || ref == nil || ref.Name == "" || mirror.VolumeName(ref.UID) != volume.Name {
+		return false
+	}
+	return claim == nil || claim.UID != ref.UID && claim.Spec.VolumeName != volume.Name
 }
 
 // broken tells of a volume of Mooring's whose record somebody removed, and which
@@ -63,8 +82,8 @@ func (r *volumeReconciler) broken(ctx context.Context, volume *corev1.Persistent
 	if r.told.isNews(types.NamespacedName{Name: volume.Name}, missing) {
 		r.say.recordMissing(volume, missing)
 	}
-	if claim == nil || claim.Spec.VolumeName != volume.Name {
-		return nil
+	if claim == nil || claim.Spec.VolumeName != volume.Name || !isBound(claim) {
+		return nil // the claim's reconciler has its own to say, and two would not come to an end
 	}
 	_, err := r.say.refusal(ctx, claim, mirror.Decision{Reason: mirror.RecordBroken,
 		Message: "the record of volume " + volume.Name + " is missing, and what it mirrors is not certain: an administrator must look at it"})

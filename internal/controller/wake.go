@@ -44,9 +44,10 @@ func (w waker) itself(ctx context.Context, object client.Object) []reconcile.Req
 }
 
 // siblings wakes, when a claim is gone, the claims of its namespace that asked
-// for the same origin, since one of them may be the oldest now.
+// for the same origin, since one of them may be the oldest now; and those that
+// name its volume, since that name is nobody's now.
 func (w waker) siblings(ctx context.Context, object client.Object) []reconcile.Request {
-	var woken []reconcile.Request
+	woken := w.claims(ctx, claimsByVolume, mirror.VolumeName(object.GetUID()))
 	for _, origin := range mirror.Origins(w.names, asClaim(object)) {
 		woken = append(woken, w.claims(ctx, claimsByOrigin, origin.String(), client.InNamespace(object.GetNamespace()))...)
 	}

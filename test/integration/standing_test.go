@@ -7,6 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/mooring-k8s/mooring/internal/mirror"
 )
@@ -142,5 +144,64 @@ func TestSizeWithoutOrigin(t *testing.T) {
 			w.must(w.Get(ctx, keyOf(volume), volume), "get the volume")
 			return unless(volume.Spec.Capacity.Storage().String() == gibibytes, volume.Spec.Capacity.Storage().String())
 		}, volume)
+	})
+}
+
+// TestFormerNameIsFree is a claim that names the volume of another claim, which
+// goes before it got one: the name is nobody's then, as after a restore.
+func TestFormerNameIsFree(t *testing.T) {
+	onEachGate(t, func(w *world) {
+		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
+		tenant := w.namespace("tenant", map[string]string{"type": "tenant"})
+		other := w.mirror(tenant, "other", o, ofSize("11Gi"))
+		w.isRefused(other, mirror.TooLarge)
+		claim := w.mirror(w.namespace("tenant2", map[string]string{"type": "tenant"}), "m", o, func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = mirror.VolumeName(other.UID) })
+		w.isRefused(claim, mirror.ClaimNamesVolume)
+		w.must(w.Delete(w.Context(), other), "delete the other claim")
+		w.until("it is bound", func(ctx context.Context) string {
+			w.must(w.Get(ctx, keyOf(claim), claim), "get the claim")
+			return unless(claim.Status.Phase == corev1.ClaimBound, string(claim.Status.Phase))
+		}, claim)
+	})
+}
+
+// TestStrippedLeftoverGoes removes the record of a mirror volume and deletes its
+// claim at once: the volume goes, and does not keep its origin for ever.
+func TestStrippedLeftoverGoes(t *testing.T) {
+	onEachGate(t, func(w *world) {
+		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
+		claim := w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o)
+		volume := w.isBound(claim)
+		w.must(w.Delete(w.Context(), claim), "delete the claim")
+		_ = w.Patch(w.Context(), volume, jsonMerge(fmt.Sprintf(`{"metadata":{"annotations":{%q:null,%q:null,%q:null}}}`,
+			names.OriginClaim(), names.MirrorClaim(), names.MirrorClaimUID()))) // fails where the volume is gone already
+		w.isGone(volume)
+		w.must(w.Delete(w.Context(), o.PersistentVolumeClaim), "delete the origin")
+		w.isGone(o.PersistentVolumeClaim)
+	})
+}
+
+// TestOneVoice is a claim that names, in the way of a restore, a volume of
+// Mooring's which has lost its record, and is not bound to it: what it is told
+// comes to an end.
+func TestOneVoice(t *testing.T) {
+	onEachGate(t, func(w *world) {
+		o := w.origin(w.namespace("owner", nil), "data")
+		former := string(uuid.NewUUID())
+		stripped := &corev1.PersistentVolume{ObjectMeta: metaNamed("pvc-" + former)}
+		inTreeNFS(stripped)
+		stripped.Labels = map[string]string{names.OriginLabel(): mirror.OriginHash(keyOf(o))}
+		stripped.Spec.AccessModes, stripped.Spec.Capacity = o.volume.Spec.AccessModes, o.volume.Spec.Capacity
+		stripped.Spec.StorageClassName = "mirror-00000000000000000000"
+		claim := w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o, func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = stripped.Name })
+		stripped.Spec.ClaimRef = &corev1.ObjectReference{Namespace: claim.Namespace, Name: claim.Name, UID: types.UID(former)}
+		w.must(w.Create(w.Context(), stripped), "create the volume without a record")
+		w.Cleanup(func() { _ = w.Delete(context.Background(), stripped) })
+		w.isSaid(claim, corev1.ConditionFalse, mirror.NotShared)
+		w.origin(w.namespace("barrier", nil), "barrier")
+		w.isSaid(claim, corev1.ConditionFalse, mirror.NotShared)
+		if n := len(w.events(claim)); n > 1 {
+			w.Errorf("it was told %d times:\n%s", n, w.show(claim))
+		}
 	})
 }

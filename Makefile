@@ -10,6 +10,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 # How long each fuzz target runs in `make test`.
 # A number of executions (1000x) or a time (10m).
 FUZZTIME ?= 1000x
+OPERATIONS ?= 2000
+SEED ?= 0
 # What further flags `go test` gets, such as TESTFLAGS='-run TestGrant'.
 TESTFLAGS ?=
 # How many minutes the integration suites may take altogether.
@@ -63,7 +65,7 @@ image: ## Build the controller's image: IMAGE=<registry>/<repository>:<tag>, ARC
 test: test-unit test-fuzz test-integration try-csinode try-nfs ## Run all tests that this machine can run, and say which it cannot.
 
 .PHONY: test-all
-test-all: lint verify-generated test-unit test-fuzz test-integration test-csinode test-nfs demo test-node ## All that is checked before a change is taken; fails where something cannot be run.
+test-all: lint verify-generated test-unit test-fuzz test-integration test-csinode test-nfs demo test-node test-model ## All that is checked before a change is taken; fails where something cannot be run.
 
 .PHONY: test-unit
 test-unit: tell-race ## Run the unit tests, without any server.
@@ -111,6 +113,12 @@ try-nfs:
 .PHONY: controlplane
 controlplane: ## Build etcd, kube-apiserver, kube-controller-manager of K8S_VERSION (long, once).
 	@cd test && go run -buildvcs=false ./controlplane/build
+
+# In `make test` the operations are always the same ones; here they are others
+# each time, and the seed that finds something repeats it.
+.PHONY: test-model
+test-model: tell-race controlplane build ## Apply random operations, other ones each time: OPERATIONS=2000 SEED=0 (the clock).
+	@cd test && go test $(RACE) -count=1 -v -timeout 4h -run '^TestModel$$' ./integration -operations=$(OPERATIONS) -seed=$(SEED)
 
 # Not part of `make test`: it needs root, and namespaces that a container may deny.
 .PHONY: test-node

@@ -39,10 +39,11 @@ func (r *claimReconciler) meet(ctx context.Context, facts mirror.Facts, decision
 }
 
 // isBeingRepaired reports whether a volume is this claim's by its record and its
-// claimRef, and only lacks who made it, which the volume's reconciler puts back.
+// claimRef, both by UID, and only lacks who made it or names another claim, which
+// the volume's reconciler puts back.
 func isBeingRepaired(names mooringapi.Names, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	return !mirror.IsMadeFor(names, volume, claim) && mirror.RecordOf(names, volume).ClaimUID == claim.UID &&
-		mirror.HasOwnClaimRef(names, volume)
+		hasClaimRef(volume, claim)
 }
 
 // withdraw deletes a volume that was made for a claim and not bound yet, if

@@ -60,6 +60,7 @@ func newList(e Env) *cobra.Command {
 	flags.StringVarP(&f.labels, "selector", "l", "", "label selector of the claims, such as team=a")
 	flags.StringVar(&f.fields, "field-selector", "", "field selector of the claims, such as metadata.name=data")
 	flags.StringVar(&f.sorting, "sort-by", "", "a column's name, such as age, or JSONPath of a field of -o json, such as '{.created}'")
+	completeOrigin(command, &f.people, e)
 	return command
 }
 
@@ -217,7 +218,9 @@ func (p *rowPrinter) change(row inventory.Row) error {
 	if p.output == "" && p.told[row.Key()] == told {
 		return nil
 	}
-	p.told[row.Key()] = told
+	if p.told[row.Key()] = told; row.State == inventory.Gone {
+		delete(p.told, row.Key())
+	}
 	return p.table.write(p.env.Out, p.cells([]inventory.Row{row}))
 }
 

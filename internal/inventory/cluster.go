@@ -109,7 +109,11 @@ func (c *Cluster) Namespace(ctx context.Context, name string) (Seen[corev1.Names
 	return one(ctx, c, "namespaces", c.API.CoreV1().Namespaces().Get, name)
 }
 
-// each lists page by page, and hands every object on as it comes. A list that is
+// attempts is how often a list is begun.
+const attempts = 3
+
+// each lists page by page, and hands every object on as it comes; nil says that
+// the list begins, and that what came before does not count. A list that is
 // hidden is empty, and noted.
 func (c *Cluster) each(ctx context.Context, what string, options metav1.ListOptions, list pager.ListPageFunc, take func(runtime.Object) error) (seen bool, err error) {
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -117,7 +121,15 @@ func (c *Cluster) each(ctx context.Context, what string, options metav1.ListOpti
 		return list(ctx, options)
 	})
 	pages.PageSize, pages.PageBufferSize = PageSize, 0
-	err = pages.EachListItem(ctx, options, take)
+	// The API server forgets where a list stood when it tidies up: once more then.
+	for range attempts {
+		if err = take(nil); err != nil {
+			return false, err
+		}
+		if err = pages.EachListItem(ctx, options, take); !apierrors.IsResourceExpired(err) {
+			break
+		}
+	}
 	if err == nil {
 		return true, nil
 	}
@@ -217,6 +229,10 @@ func appendTo[T any, P interface {
 	runtime.Object
 }](into *[]T) func(runtime.Object) error {
 	return func(object runtime.Object) error {
+		if object == nil {
+			*into = nil
+			return nil
+		}
 		typed, ok := object.(P)
 		if !ok {
 			return errForeign

@@ -202,3 +202,28 @@ func TestWatchEndsWithItsOutput(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A list whose place the API server has forgotten is read once more, and nothing
+// of it counts twice.
+func TestPagesThatExpire(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	api := fake.NewClientset()
+	api.PrependReactor("list", "persistentvolumeclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
+		asked++
+		claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: fmt.Sprint(asked)}}
+		page := &corev1.PersistentVolumeClaimList{Items: []corev1.PersistentVolumeClaim{claim}}
+		switch asked {
+		case 1, 3:
+			page.Continue = "more"
+		case 2:
+			return true, nil, apierrors.NewResourceExpired("the continue parameter is too old")
+		}
+		return true, page, nil
+	})
+	cluster := &inventory.Cluster{API: api}
+	claims, seen, err := cluster.Claims(t.Context(), "", metav1.ListOptions{})
+	if err != nil || !seen || len(claims) != 2 || claims[0].Name != "3" || claims[1].Name != "4" {
+		t.Errorf("%d claims, seen: %t, error %v: %+v", len(claims), seen, err, claims)
+	}
+}

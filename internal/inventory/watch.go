@@ -164,6 +164,7 @@ func (f *follower) gone(key types.NamespacedName) {
 	row, told := f.listing.all[key], f.told[key]
 	delete(f.listing.all, key)
 	delete(f.told, key)
+	delete(f.listing.volumes, row.Volume)
 	if told {
 		row.State = Gone
 		f.say(row)

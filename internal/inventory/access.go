@@ -63,14 +63,8 @@ func (c *Cluster) Access(ctx context.Context, key types.NamespacedName, edit fun
 		return reach, err
 	}
 	if claim.Object != nil {
-		volume, err := c.Volume(ctx, claim.Object.Spec.VolumeName)
-		if err != nil {
+		if err := c.ownVolume(ctx, &reach); err != nil {
 			return reach, err
-		}
-		reach.Volume = volume.Object
-		if volume.Object != nil {
-			record := mirror.RecordOf(c.Names, volume.Object)
-			reach.IsMirror, reach.Origin = record.IsMirror(), record.Origin
 		}
 	}
 	if reach.IsMirror {
@@ -89,6 +83,37 @@ func (c *Cluster) Access(ctx context.Context, key types.NamespacedName, edit fun
 	}
 	reach.Spaces = c.spaces(key, claim.Object, edit, labels, volumes)
 	return reach, c.addPods(ctx, key, &reach)
+}
+
+// ownVolume reads the claim's volume, and whether the claim is itself a mirror.
+func (c *Cluster) ownVolume(ctx context.Context, reach *Reach) error {
+	volume, err := c.Volume(ctx, reach.Claim.Spec.VolumeName)
+	if err != nil {
+		return err
+	}
+	reach.Volume = volume.Object
+	if volume.Object != nil {
+		record := mirror.RecordOf(c.Names, volume.Object)
+		reach.IsMirror, reach.Origin = record.IsMirror(), record.Origin
+	}
+	if volume.Hidden {
+		reach.IsMirror, reach.Origin, err = c.seemsMirror(ctx, reach.Claim)
+	}
+	return err
+}
+
+// seemsMirror goes by what a claim itself says, for whom volumes are hidden
+// from.
+func (c *Cluster) seemsMirror(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, types.NamespacedName, error) {
+	origin := mirror.Origin(c.Names, claim)
+	if origin.Name == "" || mirror.AsksForMirror(c.Names, claim) || ConditionOf(c.Names, claim) != nil {
+		return origin.Name != "", origin, nil
+	}
+	if claim.Spec.StorageClassName == nil {
+		return false, origin, nil
+	}
+	class, err := c.Class(ctx, *claim.Spec.StorageClassName)
+	return class.Hidden || class.Object != nil && class.Object.Provisioner == c.Names.Provisioner(), origin, err
 }
 
 // namespaceLabels returns the labels of all namespaces; nil where they are

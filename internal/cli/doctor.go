@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,9 @@ import (
 type diagnosis struct {
 	Provisioner string           `json:"provisioner"`
 	Findings    []doctor.Finding `json:"findings"`
+	// Unseen are the checks that could not see all that they look at: that they
+	// found nothing says nothing.
+	Unseen []string `json:"unseen,omitempty"`
 	// NotVisible is what could not be looked at with the rights of who asks.
 	NotVisible []string `json:"notVisible,omitempty"`
 }
@@ -26,7 +30,7 @@ func newDoctor(e Env) *cobra.Command {
 		Use:   "doctor",
 		Short: "Look a cluster over for what keeps mirrors from working",
 		Long: `Look a cluster over for everything that keeps claims from being mirrored, and mirrors from being
-what they should be: references, classes, the controller and its rights, drivers without a recipe,
+what they should be: references, classes, the controller and its rights, policies, drivers without a recipe,
 handles that are shared, mirrors that lost their grant or are looked after by nobody, origins whose
 deletion is held, deletions that were stopped. With --receipts also retained volumes that are no
 longer what their receipts say.
@@ -65,7 +69,7 @@ func examine(ctx context.Context, s *session, receipts string) (diagnosis, error
 	if err != nil {
 		return diagnosis{}, err
 	}
-	found := diagnosis{Provisioner: s.Names.Provisioner(), Findings: patient.Findings(time.Now()), NotVisible: patient.Hidden}
+	found := diagnosis{Provisioner: s.Names.Provisioner(), Findings: patient.Findings(time.Now()), Unseen: patient.Unseen(), NotVisible: patient.Hidden}
 	if receipts != "" {
 		drifted, err := checkReceipts(ctx, s, receipts)
 		if err != nil {
@@ -104,7 +108,10 @@ func printDiagnosis(w io.Writer, d diagnosis, format string) error {
 		by[finding.Check] = append(by[finding.Check], finding)
 	}
 	for _, check := range append(doctor.Checks(), receiptsCheck) {
-		if len(by[check]) == 0 && check != receiptsCheck {
+		switch {
+		case slices.Contains(d.Unseen, check):
+			p.hang("unseen  ", "        ", check+": not all that it looks at is visible to you")
+		case len(by[check]) == 0 && check != receiptsCheck:
 			p.hang("ok      ", "        ", check)
 		}
 		for _, finding := range by[check] {

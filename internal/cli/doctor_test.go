@@ -19,6 +19,7 @@ var sick = diagnosis{
 		{Check: "mirrors", Level: doctor.Problem, Object: "pvc/b/m", Message: "Revoked: no longer shared (NotShared)", Remedy: "mooring explain b/m"},
 		{Check: "receipts", Level: doctor.Problem, Object: "pv/projects", Message: "spec.nfs.path differs"},
 	},
+	Unseen:     []string{"controller", "brake"},
 	NotVisible: []string{"deployments of all namespaces"},
 }
 
@@ -30,15 +31,16 @@ func TestPrintDiagnosis(t *testing.T) {
 	const want = `note    references: the API server drops references
         → use the annotation
 ok      classes
-ok      controller
+unseen  controller: not all that it looks at is visible to you
 ok      rights
+ok      policies
 ok      drivers
 ok      handles
 problem mirrors: pvc/b/m: Revoked: no longer shared (NotShared)
         → mooring explain b/m
 ok      served
 ok      origins
-ok      brake
+unseen  brake: not all that it looks at is visible to you
 problem receipts: pv/projects: spec.nfs.path differs
 `
 	if got := out.String(); got != want {

@@ -36,20 +36,35 @@ type Finding struct {
 type check struct {
 	name string
 	look func(p *Patient, now time.Time) []Finding
+	// needs is what has to be seen: without it, to have found nothing says
+	// nothing.
+	needs []string
 }
 
 // checks are all of them, in the order in which they are told.
 var checks = []check{
-	{"references", references},
-	{"classes", classes},
-	{"controller", controllers},
-	{"rights", rightsLacking},
-	{"drivers", drivers},
-	{"handles", handles},
-	{"mirrors", mirrors},
-	{"served", served},
-	{"origins", origins},
-	{"brake", brakes},
+	{"references", references, nil},
+	{"classes", classes, []string{"storageclasses"}},
+	{"controller", controllers, []string{"deployments", "leases"}},
+	{"rights", rightsLacking, []string{"deployments", accountRights}},
+	{"policies", policies, []string{"persistentvolumeclaims", "validatingadmissionpolicies"}},
+	{"drivers", drivers, []string{"persistentvolumes", "csidrivers"}},
+	{"handles", handles, []string{"persistentvolumes"}},
+	{"mirrors", mirrors, []string{"persistentvolumeclaims", "persistentvolumes"}},
+	{"served", served, []string{"persistentvolumes", "deployments"}},
+	{"origins", origins, []string{"persistentvolumeclaims", "persistentvolumes"}},
+	{"brake", brakes, []string{"deployments", "configmaps"}},
+}
+
+// Unseen returns the checks that could not see all that they look at.
+func (p *Patient) Unseen() []string {
+	var names []string
+	for _, check := range checks {
+		if slices.ContainsFunc(check.needs, p.isHidden) {
+			names = append(names, check.name)
+		}
+	}
+	return names
 }
 
 // Checks returns the names of all checks.

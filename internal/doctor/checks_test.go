@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -167,5 +168,57 @@ func TestNoController(t *testing.T) {
 	p.Hidden = []string{"deployments of all namespaces"}
 	if found := p.Findings(now); len(found) != 0 {
 		t.Errorf("what is hidden is a finding: %+v", found)
+	}
+}
+
+// Policies are a finding only where they can deny volumes and a volume was
+// denied.
+func TestPolicies(t *testing.T) {
+	policy := func(name, resource string) admissionv1.ValidatingAdmissionPolicy {
+		rule := admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{admissionv1.Create},
+			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}},
+		}}
+		return admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{rule}},
+		}}
+	}
+	binding := func(name, of string, action admissionv1.ValidationAction) admissionv1.ValidatingAdmissionPolicyBinding {
+		return admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: of, ValidationActions: []admissionv1.ValidationAction{action},
+		}}
+	}
+	p := healthy()
+	p.Policies = []admissionv1.ValidatingAdmissionPolicy{policy("volumes", "persistentvolumes"), policy("pods", "pods"), {ObjectMeta: metav1.ObjectMeta{Name: "empty"}}}
+	p.Bindings = []admissionv1.ValidatingAdmissionPolicyBinding{
+		binding("denies", "volumes", admissionv1.Deny), binding("warns", "volumes", admissionv1.Warn),
+		binding("of-pods", "pods", admissionv1.Deny), binding("of-none", "missing", admissionv1.Deny), binding("of-empty", "empty", admissionv1.Deny),
+	}
+	if found := p.Findings(now); len(found) > 0 {
+		t.Errorf("nothing was denied, and found: %+v", found)
+	}
+	p.Claims[0].Status.Conditions = []corev1.PersistentVolumeClaimCondition{{
+		Type: corev1.PersistentVolumeClaimConditionType(names.Condition()), Status: corev1.ConditionFalse, Reason: string(mirror.VolumeRejected),
+	}}
+	var got []string
+	for _, finding := range p.Findings(now) {
+		if finding.Check == "policies" {
+			got = append(got, finding.Object)
+		}
+	}
+	if len(got) != 1 || got[0] != "validatingadmissionpolicybinding/denies" {
+		t.Errorf("found %v", got)
+	}
+}
+
+// What could not be looked at is not well.
+func TestUnseen(t *testing.T) {
+	p := healthy()
+	if got := p.Unseen(); len(got) > 0 {
+		t.Errorf("unseen: %v", got)
+	}
+	p.Hidden = []string{"persistentvolumes"}
+	if got := strings.Join(p.Unseen(), " "); got != "drivers handles mirrors served origins" {
+		t.Errorf("unseen: %v", got)
 	}
 }

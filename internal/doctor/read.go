@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -34,6 +35,9 @@ type Patient struct {
 	Deployments []appsv1.Deployment
 	Leases      []coordinationv1.Lease
 	Brakes      []corev1.ConfigMap
+	// Policies and Bindings are read only where a mirror volume was denied.
+	Policies []admissionv1.ValidatingAdmissionPolicy
+	Bindings []admissionv1.ValidatingAdmissionPolicyBinding
 	// Rights are what the controllers' accounts lack, by account.
 	Rights map[string][]string
 	Hidden []string
@@ -57,7 +61,7 @@ const instances = "app.kubernetes.io/name=mooring"
 // cluster keeps.
 func Read(ctx context.Context, c *inventory.Cluster, namespace string) (*Patient, error) {
 	p := &Patient{Names: c.Names, Reference: reference(ctx, c, namespace), Rights: map[string][]string{}}
-	for _, read := range []func(context.Context, *inventory.Cluster) error{p.objects, p.installations, p.rights} {
+	for _, read := range []func(context.Context, *inventory.Cluster) error{p.objects, p.installations, p.rights, p.policies} {
 		if err := read(ctx, c); err != nil {
 			return nil, err
 		}

@@ -35,6 +35,8 @@ var needed = []right{
 // endsClaims is needed where a class says that claims are deleted.
 var endsClaims = right{"delete", "", "persistentvolumeclaims", ""}
 
+const accountRights = "what the controller's account may do"
+
 // rights asks, for each controller's account, what it is not allowed to do. Who
 // may not ask that learns nothing.
 func (p *Patient) rights(ctx context.Context, c *inventory.Cluster) error {
@@ -58,7 +60,7 @@ func (p *Patient) rights(ctx context.Context, c *inventory.Cluster) error {
 			}}
 			answer, err := c.API.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 			if apierrors.IsForbidden(err) {
-				p.Hidden = append(p.Hidden, "what the controller's account may do")
+				p.Hidden = append(p.Hidden, accountRights)
 				return nil
 			}
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mooring-k8s/mooring/internal/inventory"
 	"github.com/mooring-k8s/mooring/internal/mirror"
+	"github.com/mooring-k8s/mooring/internal/picture"
 	"github.com/mooring-k8s/mooring/internal/retain"
 )
 
@@ -222,7 +223,13 @@ func TestAnswersMatchTheirSchemas(t *testing.T) {
 	for _, a := range accesses() {
 		check(access, a)
 	}
-	for _, schema := range []*jsonschema.Schema{explain, access} {
+	drawn := compileSchema(t, "../../docs/map.schema.json")
+	var graph picture.Graph
+	graph.Add("a/data", picture.Mirror{Namespace: "b", Name: "m", Access: "ReadWrite", State: "Bound"})
+	graph.Add("", picture.Mirror{Namespace: "b", Name: "none", Access: "ReadOnly", State: "Refused", Reason: "OriginMalformed"})
+	check(drawn, mapDocument{Graph: graph, NotVisible: []string{"persistentvolumes"}})
+	check(drawn, mapDocument{Graph: picture.Graph{Origins: []picture.Origin{}}})
+	for _, schema := range []*jsonschema.Schema{explain, access, drawn} {
 		if schema.Validate(map[string]any{"other": true}) == nil {
 			t.Error("a schema lets anything pass")
 		}

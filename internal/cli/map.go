@@ -31,7 +31,7 @@ func newMap(e Env) *cobra.Command {
 			"stands: of all that you may see, of one origin (--origin) or of one namespace's origins and mirrors\n" +
 			"(--namespace). Where there are many mirrors, those that have all in common are drawn as one.\n\n" +
 			"-o svg is a picture for a browser; dot is for Graphviz, mermaid for a README or an issue. -o json is\n" +
-			"the whole graph, never grouped. Nothing is written but what is printed.",
+			"the whole graph, never grouped, as docs/map.schema.json says. Nothing is written but what is printed.",
 		Example: "  mooring map -o svg > map.svg\n" +
 			"  mooring map --origin data/projects -o svg > projects.svg\n" +
 			"  mooring map --namespace team-a -o mermaid\n" +
@@ -61,6 +61,7 @@ func newMap(e Env) *cobra.Command {
 	people.flags(command)
 	command.Flags().StringVar(&origin, "origin", "", "only mirrors of this claim: NAMESPACE/CLAIM")
 	command.Flags().StringVarP(&output, "output", "o", "svg", "svg, dot, mermaid or json")
+	completeOrigin(command, &people, e)
 	return command
 }
 

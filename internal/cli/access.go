@@ -68,6 +68,7 @@ func newAccess(e Env) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, args[0]) },
 	}
 	f.people.flags(f.command)
+	f.command.ValidArgsFunction = completeClaim(&f.people, e)
 	flags := f.command.Flags()
 	flags.StringVarP(&f.output, "output", "o", "", "json or yaml, as docs/access.schema.json says; text for people without it")
 	flags.StringVar(&f.selector, asOfFlag, "", "try this label `SELECTOR` in place of the read-write grant")

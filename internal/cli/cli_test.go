@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/mooring-k8s/mooring/internal/cli"
@@ -194,5 +195,39 @@ func TestHandbookIsComplete(t *testing.T) {
 				t.Errorf("the handbook does not name --%s of %s", flag.Name, command.Name())
 			}
 		})
+	}
+}
+
+// Every command says how it is called, by an example.
+func TestEveryCommandHasAnExample(t *testing.T) {
+	t.Parallel()
+	var visit func(*cobra.Command)
+	visit = func(command *cobra.Command) {
+		if command.HasParent() && command.Example == "" && !command.HasSubCommands() {
+			t.Errorf("%s has no example", command.CommandPath())
+		}
+		for _, sub := range command.Commands() {
+			visit(sub)
+		}
+	}
+	visit(cli.NewRoot(cli.Env{}))
+}
+
+// A wrong command line is told where to read on, of the command that was meant;
+// without a cluster, how to name one.
+func TestNextStep(t *testing.T) {
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	for _, tc := range []struct{ args, want string }{
+		{"share", "next: Read mooring share --help."},
+		{"list --no-such-flag", "next: Read mooring list --help."},
+		{"nonsense", "next: Read mooring --help."},
+		{"explain a/b", "name a kubeconfig with --kubeconfig or $KUBECONFIG"},
+		{"explain a/b --server=http://127.0.0.1:1", "read-failed: "},
+	} {
+		var out, errs bytes.Buffer
+		code := cli.Run(t.Context(), strings.Fields(tc.args), cli.Env{Out: &out, Err: &errs})
+		if code == 0 || !strings.Contains(errs.String(), tc.want) {
+			t.Errorf("mooring %s: exit code %d, want %q: %s", tc.args, code, tc.want, errs.String())
+		}
 	}
 }

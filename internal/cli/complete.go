@@ -42,6 +42,14 @@ func completeClaim(people *peopleFlags, e Env) cobra.CompletionFunc {
 	}
 }
 
+// completeOrigin completes the flag --origin.
+func completeOrigin(command *cobra.Command, people *peopleFlags, e Env) {
+	claim := completeClaim(people, e)
+	_ = command.RegisterFlagCompletionFunc("origin", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) { // the flag exists
+		return claim(cmd, nil, typed)
+	})
+}
+
 // completeNamespace completes the name of a namespace.
 func completeNamespace(people *peopleFlags, e Env) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {

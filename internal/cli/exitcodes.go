@@ -22,8 +22,9 @@ grant holds, or nothing is in the way of one that is not bound yet. Every other 
 has a reason of the closed lists below, which stands in the exit code and on the
 standard error output, and in the receipt where there is one.
 
-Commands that answer a question (` + "`explain`, `access`" + `) print the answer, whatever
-it is, and end with:
+Commands that answer a question (` + "`explain`, `access`, `doctor`" + `) print the answer,
+whatever it is, and those that change who reaches what (` + "`share`, `unshare`, `mirror`" + `)
+say what came of it. They end with:
 
 | code | reason | what was found | what to do |
 | ---: | --- | --- | --- |

@@ -91,6 +91,7 @@ func newExplain(e Env) *cobra.Command {
 		},
 	}
 	people.flags(command)
+	command.ValidArgsFunction = completeClaim(&people, e)
 	command.Flags().StringVarP(&output, "output", "o", "", "json or yaml, as docs/explain.schema.json says; text for people without it")
 	return command
 }

@@ -37,7 +37,10 @@ owner shares it.
 
 The origin is named in the form that the cluster supports: dataSourceRef where the API server
 keeps it, which is asked by a dry run, and else the annotation. Then it waits until the claim is
-bound, or says why it is not.`,
+bound, or says why it is not.
+
+Ends with 0 if the claim is bound (or was created, with --wait=false); else with a code of
+docs/exit-codes.md: 3 refused, 4 not bound in time, 25 you may not create it.`,
 		Example: `  mooring mirror team-a/data --into team-b
   mooring mirror team-a/data --into team-b --name inputs --read-only
   mooring mirror team-a/data --into team-b --dry-run=client -o yaml`,
@@ -84,7 +87,7 @@ func (m *mirroring) run(ctx context.Context, e Env, arg string) error {
 	}
 	created, err := session.createClaim(ctx, claim, m.writing.dryRun == dryRunServer)
 	if err != nil {
-		return fmt.Errorf("create claim %s/%s: %w", claim.Namespace, claim.Name, err)
+		return err
 	}
 	if err := m.shown(e, created); err != nil || m.writing.dryRun == dryRunServer || !m.wait {
 		return err
@@ -176,9 +179,9 @@ func (s *session) waitBound(ctx context.Context, claim *corev1.PersistentVolumeC
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		seen, err := s.Claim(ctx, key)
-		if ctx.Err() == nil && err != nil {
-			return err
+		seen, err := s.Claim(ctx, key) // the claim is made: an error is tried again
+		if seen.Hidden || err == nil && (seen.Object == nil || seen.Object.UID != claim.UID) {
+			return &end{endNoClaim, "claim " + key.String() + " was created, and is gone again or not visible to you"}
 		}
 		if seen.Object != nil {
 			row := inventory.RowOf(s.Names, seen.Object, nil)
@@ -187,20 +190,16 @@ func (s *session) waitBound(ctx context.Context, claim *corev1.PersistentVolumeC
 				fmt.Fprintf(s.env.Err, "bound to %s\n", row.Volume)
 				return nil
 			case row.State == inventory.Refused:
-				return notBound(row)
+				return &end{endRefused, row.Message + " (" + row.Reason + "). Claim " + key.String() + " stays, and is bound as soon as that is mended; see: mooring explain " + key.String()}
 			case row.Message != said:
-				fmt.Fprintf(s.env.Err, "waits: %s\n", row.Message)
+				fmt.Fprintf(s.env.Err, "waits: %s\n", printable(row.Message))
 				said = row.Message
 			}
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return usageError("claim %s is not bound after %s; it stays, and is bound as soon as it can be. See: mooring explain %s", key, timeout, key)
+			return &end{endWaiting, "claim " + key.String() + " is not bound after " + timeout.String() + "; it stays, and is bound as soon as it can be. See: mooring explain " + key.String()}
 		}
 	}
-}
-
-func notBound(row inventory.Row) error {
-	return usageError("%s: %s (%s). It is bound as soon as that is mended; see: mooring explain %s", row.Key(), row.Message, row.Reason, row.Key())
 }

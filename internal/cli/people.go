@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +47,12 @@ type session struct {
 	began     time.Time
 	env       Env
 	verbose   bool
+	// assumed says that the provisioner name is a guess.
+	assumed bool
 }
+
+// nowhere is where client-go turns to if nothing names a cluster.
+const nowhere = "http://localhost:8080"
 
 // open connects to the cluster. Only where the provisioner name has to be found
 // out is anything asked.
@@ -54,7 +60,10 @@ func (f *peopleFlags) open(ctx context.Context, e Env) (*session, error) {
 	began := time.Now()
 	config, err := f.config.ToRESTConfig()
 	if err != nil {
-		return nil, fmt.Errorf("find the cluster: %w", err)
+		return nil, usageError("find the cluster: %v; name a kubeconfig with --kubeconfig or $KUBECONFIG", err)
+	}
+	if config.Host == nowhere && *f.config.APIServer == "" {
+		return nil, usageError("no cluster is named: name a kubeconfig with --kubeconfig or $KUBECONFIG")
 	}
 	config.QPS, config.Burst = -1, 0 // the server's own priority and fairness decides
 	config.UserAgent = "mooring/" + e.version()
@@ -67,7 +76,7 @@ func (f *peopleFlags) open(ctx context.Context, e Env) (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the namespace: %w", err)
 	}
-	names, err := f.names(ctx, api)
+	names, known, err := f.names(ctx, api)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +84,7 @@ func (f *peopleFlags) open(ctx context.Context, e Env) (*session, error) {
 	if f.provisioner == "" {
 		cluster.Asked(1) // for the installed class
 	}
-	return &session{Cluster: cluster, namespace: namespace, began: began, env: e, verbose: f.verbose}, nil
+	return &session{Cluster: cluster, namespace: namespace, began: began, env: e, verbose: f.verbose, assumed: !known}, nil
 }
 
 // quiet drops the API server's warnings: they are about the objects of others.
@@ -86,35 +95,44 @@ func (quiet) HandleWarningHeader(int, string, string) {}
 // chartLabel marks what Mooring's chart installs.
 const chartLabel = "app.kubernetes.io/name=mooring"
 
-// names returns the names of the installation that is meant.
-func (f *peopleFlags) names(ctx context.Context, api kubernetes.Interface) (mooringapi.Names, error) {
-	name := f.provisioner
+// names returns the names of the installation that is meant, and whether that is
+// known.
+func (f *peopleFlags) names(ctx context.Context, api kubernetes.Interface) (mooringapi.Names, bool, error) {
+	name, known := f.provisioner, true
 	if name == "" {
-		name = installedName(ctx, api)
+		var err error
+		if name, known, err = installedName(ctx, api); err != nil {
+			return mooringapi.Names{}, false, err
+		}
 	}
 	names, err := mooringapi.NewNames(name)
 	if err != nil {
-		return names, usageError("--provisioner-name: %v", err)
+		return names, false, usageError("--provisioner-name: %v", err)
 	}
-	return names, nil
+	return names, known, nil
 }
 
 // installedName returns the provisioner name of the only installation whose
-// class was made by the chart; the default where there is none, several, or
-// where classes cannot be read.
-func installedName(ctx context.Context, api kubernetes.Interface) string {
+// class was made by the chart; the default, as a guess, where there is none or
+// classes cannot be read. Of several, one has to be named: a grant that is
+// written for another grants nothing.
+func installedName(ctx context.Context, api kubernetes.Interface) (string, bool, error) {
 	classes, err := api.StorageV1().StorageClasses().List(ctx, metav1.ListOptions{LabelSelector: chartLabel})
 	if err != nil {
-		return mooringapi.DefaultProvisioner
+		return mooringapi.DefaultProvisioner, false, nil //nolint:nilerr // what is read next says what is wrong, or nothing needs classes
 	}
-	found := ""
+	var found []string
 	for _, class := range classes.Items {
-		if found != "" && class.Provisioner != found {
-			return mooringapi.DefaultProvisioner
-		}
-		found = class.Provisioner
+		found = append(found, class.Provisioner)
 	}
-	return orElse(found, mooringapi.DefaultProvisioner)
+	slices.Sort(found)
+	switch found = slices.Compact(found); len(found) {
+	case 0:
+		return mooringapi.DefaultProvisioner, false, nil
+	case 1:
+		return found[0], true, nil
+	}
+	return "", false, usageError("Mooring is installed under several names: choose one with --provisioner-name or $%s: %s", provisionerVariable, strings.Join(found, ", "))
 }
 
 // claimArg reads NAMESPACE/CLAIM, or CLAIM in the session's namespace.
@@ -133,6 +151,9 @@ func (s *session) claimArg(arg string) (types.NamespacedName, error) {
 func (s *session) done(w io.Writer) {
 	if hidden := s.Hidden(); len(hidden) > 0 {
 		fmt.Fprintf(w, "note: not visible to you: %s\n", strings.Join(hidden, ", "))
+	}
+	if s.assumed {
+		fmt.Fprintf(w, "note: the provisioner name is not visible to you; %s is assumed. For another: --provisioner-name or $%s\n", s.Names.Provisioner(), provisionerVariable)
 	}
 	if s.verbose {
 		fmt.Fprintf(w, "requests: %d, %s\n", s.Requests(), time.Since(s.began).Round(time.Millisecond))

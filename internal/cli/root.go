@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"unicode"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/mooring-k8s/mooring/internal/retain"
 )
@@ -33,7 +35,7 @@ func Run(ctx context.Context, args []string, e Env) int {
 	e.Out = out
 	root := NewRoot(e) //nolint:contextcheck // the commands get ctx from ExecuteContext
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil && out.err != nil {
 		err = &retain.Error{Reason: retain.Unexpected, Message: "what was found could not be printed: " + out.err.Error(), Cause: out.err}
 	}
@@ -50,7 +52,11 @@ func Run(ctx context.Context, args []string, e Env) int {
 	err = asReason(err)
 	info := retain.InfoOf(retain.ReasonOf(err))
 	message := strings.TrimPrefix(err.Error(), string(info.Reason)+": ")
-	fmt.Fprintf(e.Err, "%s: %s\nnext: %s\n", info.Reason, printable(message), info.Next)
+	next := info.Next
+	if info.Reason == retain.Usage {
+		next = "Read " + cmd.CommandPath() + " --help."
+	}
+	fmt.Fprintf(e.Err, "%s: %s\nnext: %s\n", info.Reason, printable(message), next)
 	return info.ExitCode
 }
 
@@ -69,11 +75,11 @@ func (w *firstError) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// printable drops what could move a terminal's cursor: messages quote files and
-// servers.
+// printable drops what could move a terminal's cursor or the order of what is
+// read: messages quote files and servers.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		if (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) && r != '\n' && r != '\t' {
 			return unicode.ReplacementChar
 		}
 		return r
@@ -112,10 +118,18 @@ func usageError(format string, args ...any) error {
 }
 
 // asReason gives cobra's own errors, which are all about the command line, the
-// reason usage. Errors of a run carry a reason or wrap a cause.
+// reason usage. Errors of a run carry a reason or wrap a cause: what a cluster or
+// the way to it said.
 func asReason(err error) error {
 	var known *retain.Error
-	if errors.As(err, &known) || errors.Unwrap(err) != nil {
+	var said apierrors.APIStatus
+	var unreachable net.Error
+	switch {
+	case errors.As(err, &known):
+		return err
+	case errors.As(err, &said), errors.As(err, &unreachable):
+		return &retain.Error{Reason: retain.ReadFailed, Message: err.Error(), Cause: err}
+	case errors.Unwrap(err) != nil:
 		return err
 	}
 	return &retain.Error{Reason: retain.Usage, Message: err.Error()}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -141,7 +139,12 @@ func (s *sharing) run(ctx context.Context, e Env, arg string, choose func(moorin
 	changed := claim.DeepCopy()
 	s.apply(changed)
 	if maps.Equal(changed.Annotations, claim.Annotations) {
-		fmt.Fprintf(tell, "%s is shared like that already: nothing to write.\n", key)
+		how := "is shared like that already"
+		if len(s.set) == 0 {
+			how = "is not shared"
+		}
+		fmt.Fprintf(tell, "%s %s: nothing to write.\n", key, how)
+		session.done(e.Err)
 		return s.writing.print(e, changed)
 	}
 	if err := session.showChange(ctx, tell, claim, changed); err != nil {
@@ -166,6 +169,7 @@ func (s *sharing) apply(claim *corev1.PersistentVolumeClaim) {
 
 func (s *sharing) write(ctx context.Context, session *session, claim, changed *corev1.PersistentVolumeClaim) error {
 	if s.writing.dryRun == dryRunClient {
+		fmt.Fprintln(session.env.Err, "client dry run: nothing was written")
 		return s.writing.print(session.env, changed)
 	}
 	written, err := session.writeGrants(ctx, claim, s.set, s.remove, s.writing.dryRun == dryRunServer)
@@ -185,15 +189,18 @@ func (s *session) originFor(ctx context.Context, key types.NamespacedName) (*cor
 	case err != nil:
 		return nil, err
 	case claim.Hidden:
-		return nil, usageError("you may not read claims of namespace %s; to share one, its owner's rights are needed", key.Namespace)
+		return nil, &end{endNoClaim, "you may not read claims of namespace " + key.Namespace + "; to share one, its owner's rights are needed"}
 	case claim.Object == nil:
-		return nil, usageError("there is no claim %s; see: kubectl --namespace %s get persistentvolumeclaims", key, key.Namespace)
+		return nil, &end{endNoClaim, "there is no claim " + key.String() + "; see: kubectl --namespace " + key.Namespace + " get persistentvolumeclaims"}
 	}
 	return claim.Object, nil
 }
 
 // showChange tells which namespaces gain or lose access, and what looks wrong.
 func (s *session) showChange(ctx context.Context, w io.Writer, before, after *corev1.PersistentVolumeClaim) error {
+	now := time.Now()
+	old, next := grant.Parse(s.Names, before.Annotations), grant.Parse(s.Names, after.Annotations)
+	s.showGrants(w, after, next, now)
 	all, seen, err := s.Namespaces(ctx)
 	if err != nil {
 		return err
@@ -208,70 +215,9 @@ func (s *session) showChange(ctx context.Context, w io.Writer, before, after *co
 			namespaces[namespace.Name] = namespace.Labels
 		}
 	}
-	now := time.Now()
-	old, next := grant.Parse(s.Names, before.Annotations), grant.Parse(s.Names, after.Annotations)
 	printChanges(w, grant.Compare(old, next, namespaces, now))
 	for _, warning := range warnings(next, namespaces, now) {
 		fmt.Fprintln(w, "warning:", warning)
 	}
 	return nil
-}
-
-// printChanges tells people who gains and who loses, by name.
-func printChanges(w io.Writer, changes []grant.Change) {
-	groups := []struct {
-		title string
-		is    func(grant.Change) bool
-	}{
-		{"Gain read-write access", func(c grant.Change) bool { return c.After == grant.ReadWrite && c.Before == grant.None }},
-		{"Gain read-only access", func(c grant.Change) bool { return c.After == grant.ReadOnly && c.Before == grant.None }},
-		{"Read-write instead of read-only", func(c grant.Change) bool { return c.After == grant.ReadWrite && c.Before == grant.ReadOnly }},
-		{"Read-only instead of read-write", func(c grant.Change) bool { return c.After == grant.ReadOnly && c.Before == grant.ReadWrite }},
-		{"Lose access", func(c grant.Change) bool { return c.After == grant.None }},
-	}
-	if len(changes) == 0 {
-		fmt.Fprintln(w, "No namespace that exists now gains or loses access.")
-	}
-	for _, group := range groups {
-		var names []string
-		for _, change := range changes {
-			if group.is(change) {
-				names = append(names, change.Namespace)
-			}
-		}
-		if len(names) > 0 {
-			fmt.Fprintf(w, "%s, %s: %s\n", group.title, namespaceCount(len(names)), strings.Join(names, ", "))
-		}
-	}
-}
-
-func namespaceCount(n int) string {
-	if n == 1 {
-		return "1 namespace"
-	}
-	return fmt.Sprintf("%d namespaces", n)
-}
-
-// warnings tells what of the terms may not be meant.
-func warnings(terms grant.Terms, namespaces map[string]map[string]string, now time.Time) []string {
-	var system []string
-	granted := 0
-	for name, labels := range namespaces {
-		if terms.For(labels, now).Access == grant.None {
-			continue
-		}
-		granted++
-		if strings.HasPrefix(name, "kube-") || name == "default" {
-			system = append(system, name)
-		}
-	}
-	var all []string
-	if granted > 0 && granted == len(namespaces) {
-		all = append(all, "every namespace of the cluster has access")
-	}
-	if len(system) > 0 {
-		slices.Sort(system)
-		all = append(all, "system namespaces have access: "+strings.Join(system, ", "))
-	}
-	return all
 }

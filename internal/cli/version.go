@@ -21,9 +21,10 @@ func (e Env) version() string {
 
 func newVersion(e Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
-		Run:   func(*cobra.Command, []string) { fmt.Fprintln(e.Out, e.version()) },
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  mooring version",
+		Args:    cobra.NoArgs,
+		Run:     func(*cobra.Command, []string) { fmt.Fprintln(e.Out, e.version()) },
 	}
 }

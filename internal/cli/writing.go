@@ -11,12 +11,15 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
+
+	"github.com/mooring-k8s/mooring/internal/retain"
 )
 
 // Who the writes of this command are by, as kubectl says it of its own.
@@ -87,7 +90,7 @@ func (f *writingFlags) confirm(e Env, question string) error {
 	if f.yes || f.dryRun != dryRunNone {
 		return nil
 	}
-	if file, ok := e.In.(*os.File); e.In == nil || ok && !isTerminal(file) {
+	if file, ok := e.In.(*os.File); e.In == nil || ok && !term.IsTerminal(int(file.Fd())) {
 		return usageError("nobody is there to confirm, and nothing was written: look at what is shown, and add --yes")
 	}
 	fmt.Fprintf(e.Err, "%s [y/N] ", question)
@@ -96,12 +99,6 @@ func (f *writingFlags) confirm(e Env, question string) error {
 		return nil
 	}
 	return usageError("not confirmed: nothing was written")
-}
-
-// isTerminal reports whether a person may be typing.
-func isTerminal(file *os.File) bool {
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // writeGrants sets and removes annotations of a claim, if it still has the
@@ -135,8 +132,13 @@ func (s *session) writeGrants(ctx context.Context, claim *corev1.PersistentVolum
 		}
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("write the grant of %s/%s: %w", claim.Namespace, claim.Name, err)
+	switch key := claim.Namespace + "/" + claim.Name; {
+	case apierrors.IsConflict(err):
+		return nil, &end{endChanged, "the annotations of claim " + key + " changed after they were shown: nothing was written"}
+	case apierrors.IsForbidden(err):
+		return nil, &end{endNotAllowed, "you may not write the grant of claim " + key + ": " + err.Error()}
+	case err != nil:
+		return nil, notWritten("write the grant of "+key, err)
 	}
 	return written, nil
 }
@@ -144,7 +146,22 @@ func (s *session) writeGrants(ctx context.Context, claim *corev1.PersistentVolum
 // createClaim creates a mirror claim.
 func (s *session) createClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim, dryRun bool) (*corev1.PersistentVolumeClaim, error) {
 	options := metav1.CreateOptions{FieldManager: peopleFieldManager, DryRun: dryRunOption(dryRun)}
-	return s.API.CoreV1().PersistentVolumeClaims(claim.Namespace).Create(ctx, claim, options)
+	created, err := s.API.CoreV1().PersistentVolumeClaims(claim.Namespace).Create(ctx, claim, options)
+	switch key := claim.Namespace + "/" + claim.Name; {
+	case apierrors.IsAlreadyExists(err):
+		return nil, usageError("there is a claim %s already, and it was left as it is: choose another --name, or see: mooring explain %s", key, key)
+	case apierrors.IsForbidden(err):
+		return nil, &end{endNotAllowed, "you may not create claim " + key + ": " + err.Error()}
+	case err != nil:
+		return nil, notWritten("create claim "+key, err)
+	}
+	return created, nil
+}
+
+// notWritten is a write that failed, of which it is not certain that it did
+// nothing.
+func notWritten(what string, err error) error {
+	return &retain.Error{Reason: retain.Unexpected, Message: what + ": " + err.Error(), Cause: err}
 }
 
 func dryRunOption(dryRun bool) []string {

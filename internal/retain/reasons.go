@@ -70,7 +70,7 @@ func Reasons() []Info {
 func inputReasons() []Info {
 	return []Info{
 		{Unexpected, 1, "An error that has no reason of its own.", "Read the message; report it if it is no fault of the surroundings."},
-		{Usage, 2, "The command line is wrong.", "Read mooring retain --help."},
+		{Usage, 2, "The command line is wrong.", "Read the --help of the command."},
 		{ManifestInvalid, 10, "A manifest is not an acceptable retained volume.", "Correct the fields that are named; mooring retain check works offline."},
 		{PolicyInvalid, 11, "The policy file is wrong.", "Correct the fields that are named."},
 		{PolicyDenied, 12, "The manifest is acceptable, but outside the policy.", "Correct the manifest, or have the policy widened by those who keep it."},

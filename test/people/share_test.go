@@ -71,7 +71,7 @@ func TestShareMirrorUnshare(t *testing.T) {
 			if got := w.grants(o); len(got) > 0 {
 				t.Errorf("left after unshare: %v", got)
 			}
-			w.says(w.mooring(w.tenant, "mirror", at, "--into", w.tenantNS, "--name", "again", "--class", class), 2, "NotShared", "mooring explain "+w.tenantNS+"/again")
+			w.says(w.mooring(w.tenant, "mirror", at, "--into", w.tenantNS, "--name", "again", "--class", class), exitRefused, "NotShared", "mooring explain "+w.tenantNS+"/again")
 		})
 	}
 }
@@ -109,7 +109,7 @@ func TestShareShowsWhatItMeans(t *testing.T) {
 		{"everybody", "y\n", []string{"share", at, "--with", "kubernetes.io/metadata.name"}, 0,
 			[]string{"warning: every namespace of the cluster has access", "warning: system namespaces have access: default, kube-node-lease, kube-public, kube-system"}, nil},
 		{"all of it", "y\n", []string{"unshare", at}, 0, []string{"Lose access"}, map[string]string{}},
-		{"no such claim", "y\n", []string{"share", w.ownerNS + "/absent", "--with", lab}, 2, []string{"there is no claim " + w.ownerNS + "/absent"}, nil},
+		{"no such claim", "y\n", []string{"share", w.ownerNS + "/absent", "--with", lab}, exitNotFound, []string{"there is no claim " + w.ownerNS + "/absent"}, nil},
 		{"no name", "y\n", []string{"share", "/", "--with", lab}, 2, []string{"expected NAMESPACE/CLAIM"}, nil},
 		{"dry run of another kind", "y\n", []string{"share", at, "--with", lab, "--dry-run=maybe"}, 2, []string{"expected none, client or server"}, nil},
 	} {
@@ -146,7 +146,7 @@ func TestMirrorCommand(t *testing.T) {
 	w.must(w.Create(t.Context(), claim), "create what was printed")
 	w.isBound(claim)
 
-	w.says(w.mooring(w.tenant, "mirror", at, "--into", w.tenantNS, "--class", class, "--name", "rw"), 2, "GrantReadOnly", "mooring explain")
+	w.says(w.mooring(w.tenant, "mirror", at, "--into", w.tenantNS, "--class", class, "--name", "rw"), exitRefused, "GrantReadOnly", "mooring explain")
 	w.says(w.mooring(w.tenant, "mirror", at, "--into", w.tenantNS, "--class", class, "--name", "later", "--wait=false"), 0, "created")
 	w.says(w.mooring(w.tenant, "mirror", at, "--into", w.tenantNS, "--class", class, "--name", "dry", "--dry-run=server"), 0, "would be created (server dry run)")
 	w.says(w.mooring(w.owner, "mirror", at, "--into", w.ownerNS, "--class", class), 2, "already: use it there directly")
@@ -154,7 +154,7 @@ func TestMirrorCommand(t *testing.T) {
 	w.says(w.mooring(w.admin, "mirror", at, "--into", w.tenantNS, "--name", "by-admin", "--read-only"), 0, "bound to")
 
 	pending := w.pendingOrigin(w.ownerNS, "pending", granting(tenantsOnly))
-	w.says(w.mooring(w.tenant, "mirror", w.ownerNS+"/pending", "--into", w.tenantNS, "--class", class, "--timeout", "4s"), 2,
+	w.says(w.mooring(w.tenant, "mirror", w.ownerNS+"/pending", "--into", w.tenantNS, "--class", class, "--timeout", "4s"), exitWaiting,
 		"waits: origin "+w.ownerNS+"/pending is not bound yet", "is not bound after 4s")
 	w.must(w.Delete(t.Context(), pending.PersistentVolumeClaim), "delete the origin")
 	var dry corev1.PersistentVolumeClaim

@@ -119,7 +119,7 @@ func TestNoExistenceOracle(t *testing.T) {
 	absent := origin{PersistentVolumeClaim: &corev1.PersistentVolumeClaim{}}
 	absent.Namespace, absent.Name = w.ownerNS, "missing" // as long as private
 	elsewhere := origin{PersistentVolumeClaim: &corev1.PersistentVolumeClaim{}}
-	elsewhere.Namespace, elsewhere.Name = w.ownerNS+"x", "missing"
+	elsewhere.Namespace, elsewhere.Name = w.ownerNS[:len(w.ownerNS)-1]+"x", "missing" // as long too: YAML folds lines
 	broken := w.origin(w.ownerNS, "spoiled", granting("=!="))
 
 	asks := map[string]origin{"mprivat": private, "mmissin": absent, "melsewh": elsewhere, "mspoile": broken}

@@ -153,7 +153,7 @@ func (w *world) isAdopted(f *former) {
 // which the origins of half are gone: Off, then Report, then Enforce.
 func TestAdoption(t *testing.T) {
 	t.Parallel()
-	plane := controlplane.ForTest(t, controlplane.Options{CrossNamespace: true})
+	plane := ownPlane(t, controlplane.Options{CrossNamespace: true})
 	w := newWorld(t, plane, true)
 	own := install(t, plane, chart.Options{Values: map[string]any{
 		"class": map[string]any{"onRevoke": "Delete", "revokeAfter": "1s"}, "maxRevocations": "1000",

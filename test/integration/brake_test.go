@@ -29,7 +29,7 @@ var manyMirrors = flag.Int("mirrors", 1000, "how many mirrors lose their grant a
 // has ended.
 func brakeWorld(t *testing.T, maxRevocations string) (*world, *installation, *history) {
 	t.Helper()
-	plane := controlplane.ForTest(t, controlplane.Options{CrossNamespace: true})
+	plane := ownPlane(t, controlplane.Options{CrossNamespace: true})
 	own := install(t, plane, chartOptions("mooring", map[string]any{
 		"maxRevocations": maxRevocations,
 		"class":          map[string]any{"onRevoke": "Delete", "revokeAfter": "1s"},

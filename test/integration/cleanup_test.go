@@ -334,7 +334,7 @@ func TestCleanupIsInterrupted(t *testing.T) {
 // beside it: nothing is promised that cannot be kept.
 func TestCleanupRefuses(t *testing.T) {
 	t.Parallel()
-	plane := controlplane.ForTest(t, controlplane.Options{CrossNamespace: true})
+	plane := ownPlane(t, controlplane.Options{CrossNamespace: true})
 	w := newWorld(t, plane, true)
 	alone := chart.Options{Values: map[string]any{"leaderElect": false, "replicas": 1}}
 	own := install(t, plane, alone)

@@ -114,7 +114,7 @@ func TestOriginDeletionIsHeld(t *testing.T) {
 // ten names and both remedies; their owner lets it go all the same.
 func TestOriginDeletionEndsMirrors(t *testing.T) {
 	t.Parallel()
-	plane := controlplane.ForTest(t, controlplane.Options{CrossNamespace: true})
+	plane := ownPlane(t, controlplane.Options{CrossNamespace: true})
 	w := newWorld(t, plane, true)
 	install(t, plane, chart.Options{Values: map[string]any{"allowClaimDeletion": true}}).replica(t, "mooring-0").start(t)
 	ending := w.class("ending", func(c *storagev1.StorageClass) {

@@ -24,7 +24,8 @@ func (w *world) isExplained(claim *corev1.PersistentVolumeClaim, said corev1.Per
 // explainDiffers returns how the answer of explain is another; "" if it is not.
 func (w *world) explainDiffers(claim *corev1.PersistentVolumeClaim, said corev1.PersistentVolumeClaimCondition) string {
 	var out, errs bytes.Buffer
-	code := cli.Run(w.Context(), []string{"explain", claim.Namespace + "/" + claim.Name, "-o", "json", "--kubeconfig=" + w.plane.AdminKubeconfigFile()},
+	code := cli.Run(w.Context(), []string{"explain", claim.Namespace + "/" + claim.Name, "-o", "json",
+		"--provisioner-name=" + names.Provisioner(), "--kubeconfig=" + w.plane.AdminKubeconfigFile()},
 		cli.Env{Out: &out, Err: &errs, Version: "test"})
 	var x cli.Explanation
 	if err := json.Unmarshal(out.Bytes(), &x); err != nil {

@@ -24,11 +24,23 @@ import (
 	"github.com/mooring-k8s/mooring/test/controlplane"
 )
 
+// ownPlanes is how many planes of their own tests may have at once, besides the
+// two that are shared: a machine of two cores does no more in time.
+var ownPlanes = make(chan struct{}, 4)
+
+// ownPlane starts a plane for one test, once there is room for it.
+func ownPlane(t *testing.T, options controlplane.Options) *controlplane.ControlPlane {
+	t.Helper()
+	ownPlanes <- struct{}{}
+	t.Cleanup(func() { <-ownPlanes }) // after the plane's own end
+	return controlplane.ForTest(t, options)
+}
+
 // ownWorld is a plane of the test's own, for what would disturb others.
 func ownWorld(t *testing.T, options controlplane.Options) (*world, *installation) {
 	t.Helper()
 	options.CrossNamespace = true
-	plane := controlplane.ForTest(t, options)
+	plane := ownPlane(t, options)
 	return newWorld(t, plane, true), install(t, plane, chart.Options{})
 }
 
@@ -206,7 +218,7 @@ func TestAPIServerRestarted(t *testing.T) {
 // class of its own, and sees it serve the class that is made later.
 func TestStartsWithoutAnything(t *testing.T) {
 	t.Parallel()
-	plane := controlplane.ForTest(t, controlplane.Options{CrossNamespace: true})
+	plane := ownPlane(t, controlplane.Options{CrossNamespace: true})
 	w := newWorld(t, plane, true)
 	own := install(t, plane, chart.Options{Values: map[string]any{"class": map[string]any{"create": false}}})
 	own.replica(t, "mooring-0").start(t)

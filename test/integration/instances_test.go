@@ -37,7 +37,7 @@ type instances struct {
 func startInstances(t *testing.T) *instances {
 	t.Helper()
 	i := &instances{
-		world:    newWorld(t, controlplane.ForTest(t, controlplane.Options{CrossNamespace: true}), true),
+		world:    newWorld(t, ownPlane(t, controlplane.Options{CrossNamespace: true}), true),
 		replicas: map[string]*replica{}, chairs: map[string][]string{},
 	}
 	for _, name := range []string{"one", "two"} {

@@ -90,7 +90,7 @@ func TestModel(t *testing.T) {
 
 func newModel(t *testing.T, seed uint64) *model {
 	t.Helper()
-	plane := controlplane.ForTest(t, controlplane.Options{CrossNamespace: true, Audit: controlplane.AuditMetadata, BinderSyncPeriod: 2 * time.Second})
+	plane := ownPlane(t, controlplane.Options{CrossNamespace: true, Audit: controlplane.AuditMetadata, BinderSyncPeriod: 2 * time.Second})
 	m := &model{
 		world: newWorld(t, plane, true),
 		own: install(t, plane, chart.Options{Values: map[string]any{

@@ -15,7 +15,6 @@ import (
 
 	"github.com/mooring-k8s/mooring/internal/mirror"
 	"github.com/mooring-k8s/mooring/test/chart"
-	"github.com/mooring-k8s/mooring/test/controlplane"
 )
 
 // scene is what a row of TestEveryReason starts from: an owner's namespace,
@@ -248,7 +247,7 @@ func TestOriginBindingBroken(t *testing.T) {
 	for _, shared := range []*sharedWorld{gateOn, gateOff} {
 		t.Run(shared.gate, func(t *testing.T) {
 			t.Parallel()
-			plane := controlplane.ForTest(t, shared.plane.Options)
+			plane := ownPlane(t, shared.plane.Options)
 			w := newWorld(t, plane, shared.plane.Options.CrossNamespace)
 			install(t, plane, chart.Options{}).replica(t, "mooring-0").start(t)
 			w.must(plane.ControllerManager().Kill(), "stop the binder")

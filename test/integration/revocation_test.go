@@ -87,7 +87,7 @@ func (r *revocation) comeBack(source corev1.PersistentVolumeSource) {
 func revocationWorld(t *testing.T, options controlplane.Options) (*world, *installation, *history) {
 	t.Helper()
 	options.CrossNamespace = true
-	plane := controlplane.ForTest(t, options)
+	plane := ownPlane(t, options)
 	own := install(t, plane, chartOptions("mooring", map[string]any{"allowClaimDeletion": true, "maxRevocations": "100000"}))
 	w := newWorld(t, plane, true)
 	return w, own, w.watchHistory()

@@ -25,7 +25,7 @@ import (
 
 // patience is how long a test waits for what should take a moment. It only
 // matters when something is wrong.
-const patience = 60 * time.Second
+const patience = 120 * time.Second
 
 var names mooringapi.Names // the default provisioner name
 

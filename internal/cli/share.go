@@ -102,6 +102,7 @@ written. What becomes of their mirrors is a matter of their class: docs/revocati
 func (s *sharing) flags(cmd *cobra.Command) {
 	s.people.flags(cmd)
 	s.writing.flags(cmd)
+	s.writing.asking(cmd)
 }
 
 func grantKey(names mooringapi.Names, readOnly bool) string {

@@ -42,6 +42,10 @@ type writingFlags struct {
 func (f *writingFlags) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dryRun, "dry-run", dryRunNone, "none; client: only show what would be written; server: let the API server check it and store nothing")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "print the object as json or yaml")
+}
+
+// asking adds the flag of commands that ask before they write.
+func (f *writingFlags) asking(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 }
 

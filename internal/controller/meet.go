@@ -20,7 +20,7 @@ func (r *claimReconciler) meet(ctx context.Context, facts mirror.Facts, decision
 	names := r.options.Names
 	switch {
 	case mirror.IsRestoredFor(names, volume, facts.Claim):
-		return ctrl.Result{}, r.rerecord(ctx, facts.Claim, volume)
+		return r.meetRestored(ctx, facts.Claim, volume)
 	case r.options.Adopt != AdoptOff && mirror.IsFormer(names, volume) && hasClaimRef(volume, facts.Claim):
 		return ctrl.Result{}, nil // the former provisioner made it; it is adopted once it is bound
 	case isBeingRepaired(names, volume, facts.Claim):
@@ -44,6 +44,19 @@ func (r *claimReconciler) meet(ctx context.Context, facts mirror.Facts, decision
 func isBeingRepaired(names mooringapi.Names, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	return !mirror.IsMadeFor(names, volume, claim) && mirror.RecordOf(names, volume).ClaimUID == claim.UID &&
 		hasClaimRef(volume, claim)
+}
+
+// meetRestored goes on with the volume of a restored claim, or says why it is not
+// given back to it: its origin may have other data by now.
+func (r *claimReconciler) meetRestored(ctx context.Context, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) (ctrl.Result, error) {
+	facts, err := r.boundFacts(ctx, r.cache, claim, volume)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if review := mirror.Judge(facts); review.Standing != mirror.Valid {
+		return r.say.refusal(ctx, claim, mirror.Decision{Reason: review.Reason, Message: review.Message})
+	}
+	return ctrl.Result{}, r.rerecord(ctx, claim, volume)
 }
 
 // withdraw deletes a volume that was made for a claim and not bound yet, if

@@ -205,3 +205,26 @@ func TestOneVoice(t *testing.T) {
 		}
 	})
 }
+
+// TestRestoredToOtherData is a claim restored from a backup that names its former
+// volume, while its origin has other data by now: it does not get the volume,
+// and is told so.
+func TestRestoredToOtherData(t *testing.T) {
+	onEachGate(t, func(w *world) {
+		o := w.origin(w.namespace("owner", nil), "data")
+		former := string(uuid.NewUUID())
+		claim := w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o, func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "pvc-" + former })
+		w.isRefused(claim, mirror.NotShared)
+		volume := w.mirrorVolumeOf(claim, o)
+		volume.Name = "pvc-" + former
+		volume.Spec.CSI.VolumeAttributes["share"] = "/export/former"
+		volume.Spec.ClaimRef.UID = types.UID(former)
+		volume.Annotations[names.MirrorClaimUID()] = former
+		volume.Annotations[names.OriginClaimUID()] = "former"
+		w.must(w.Create(w.Context(), volume), "create the former volume")
+		w.Cleanup(func() { _ = w.Delete(context.Background(), volume) })
+		w.grantTo(o.PersistentVolumeClaim, tenantsOnly)
+		w.isSaid(claim, corev1.ConditionFalse, mirror.OriginReplaced)
+		w.stillPending(claim)
+	})
+}

@@ -112,10 +112,15 @@ func (s *snapshot) expectUnbound(claim *corev1.PersistentVolumeClaim) expectatio
 	if s.isSecond(origin, claim) {
 		return expectation{reason: mirror.DuplicateMirror}
 	}
-	if volume := s.volumes[mirror.NameOf(claim)]; volume != nil && s.isAnothers(volume, claim) {
+	volume := s.volumes[mirror.NameOf(claim)]
+	switch {
+	case volume == nil || volume.Annotations[names.MirrorClaimUID()] == string(claim.UID):
+		return expectation{bound: true, until: until}
+	case s.isAnothers(volume, claim):
 		return expectation{reason: mirror.VolumeNameTaken}
 	}
-	return expectation{bound: true, until: until}
+	restored := s.expectBound(claim, volume) // it is given back to the claim, if that still is its mirror
+	return expectation{bound: restored.reason == "", reason: restored.reason, until: until}
 }
 
 // isAnothers reports whether a volume was made for another claim, which is there.

@@ -73,9 +73,20 @@ func (r *claimReconciler) isFormerName(ctx context.Context, claim *corev1.Persis
 		return false, nil
 	}
 	claims, err := claimsWhere(ctx, r.cache, claimsByVolume, claim.Spec.VolumeName)
-	return err == nil && !slices.ContainsFunc(claims, func(other corev1.PersistentVolumeClaim) bool {
-		return mirror.VolumeName(other.UID) == claim.Spec.VolumeName
-	}), err
+	if err != nil {
+		return false, err
+	}
+	for i := range claims {
+		if mirror.VolumeName(claims[i].UID) != claim.Spec.VolumeName {
+			continue
+		}
+		// The cache may show a claim that was just deleted, to be restored.
+		living, err := r.live.claim(ctx, client.ObjectKeyFromObject(&claims[i]))
+		if err != nil || living != nil && living.UID == claims[i].UID {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // decide decides on facts. Rivals are looked for only where the mirror would

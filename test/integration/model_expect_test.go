@@ -114,13 +114,20 @@ func (s *snapshot) expectUnbound(claim *corev1.PersistentVolumeClaim) expectatio
 	}
 	volume := s.volumes[mirror.NameOf(claim)]
 	switch {
-	case volume == nil || volume.Annotations[names.MirrorClaimUID()] == string(claim.UID):
+	case volume == nil || s.isFor(volume, claim):
 		return expectation{bound: true, until: until}
-	case s.isAnothers(volume, claim):
+	case volume.Annotations[names.MirrorClaimUID()] == "" || s.isAnothers(volume, claim):
 		return expectation{reason: mirror.VolumeNameTaken}
 	}
 	restored := s.expectBound(claim, volume) // it is given back to the claim, if that still is its mirror
 	return expectation{bound: restored.reason == "", reason: restored.reason, until: until}
+}
+
+// isFor reports whether a volume was made for a claim, by its record, or without
+// one by its claimRef.
+func (s *snapshot) isFor(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
+	uid := types.UID(volume.Annotations[names.MirrorClaimUID()])
+	return uid == claim.UID || uid == "" && volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.UID == claim.UID
 }
 
 // isAnothers reports whether a volume was made for another claim, which is there.

@@ -36,7 +36,11 @@ func (r *volumeReconciler) adopt(ctx context.Context, name string) error {
 	if err := r.harden(ctx, volume); err != nil {
 		return err
 	}
-	// 2. What it mirrors, on live reads.
+	// 2. Then: nobody but its claim may be bound to it. It comes here once more.
+	if reserved, err := r.reserve(ctx, volume); err != nil || reserved {
+		return err
+	}
+	// 3. What it mirrors, on live reads.
 	facts, err := r.factsOfFormer(ctx, volume)
 	switch {
 	case err != nil:
@@ -63,31 +67,6 @@ func (r *volumeReconciler) unprovable(ctx context.Context, volume *corev1.Persis
 		r.say.notAdopted(volume, missing)
 	}
 	return nil
-}
-
-// isLeftover reports whether a volume of Mooring's that has lost its record serves
-// nobody: by its label it was a mirror, and by its name and its claimRef it was
-// made for a claim that is no more. It would keep its origin for ever.
-func (r *volumeReconciler) isLeftover(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
-	ref := volume.Spec.ClaimRef
-	if volume.Labels[r.options.Names.OriginLabel()] == "" || ref == nil || ref.Name == "" || mirror.VolumeName(ref.UID) != volume.Name {
-		return false
-	}
-	return claim == nil || claim.UID != ref.UID && claim.Spec.VolumeName != volume.Name
-}
-
-// broken tells of a volume of Mooring's whose record somebody removed, and which
-// cannot be proven to mirror what; the claim is told as well.
-func (r *volumeReconciler) broken(ctx context.Context, volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, missing string) error {
-	if r.told.isNews(types.NamespacedName{Name: volume.Name}, missing) {
-		r.say.recordMissing(volume, missing)
-	}
-	if claim == nil || claim.Spec.VolumeName != volume.Name || !isBound(claim) {
-		return nil // the claim's reconciler has its own to say, and two would not come to an end
-	}
-	_, err := r.say.refusal(ctx, claim, mirror.Decision{Reason: mirror.RecordBroken,
-		Message: "the record of volume " + volume.Name + " is missing, and what it mirrors is not certain: an administrator must look at it"})
-	return err
 }
 
 // isToAdopt reports whether a volume is one without a record, and one that an

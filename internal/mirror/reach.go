@@ -18,7 +18,7 @@ import (
 func Reaches(volume, origin *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, driver *storagev1.CSIDriver) bool {
 	made := recipe.Make(recipe.Request{
 		Origin:   origin,
-		ClaimUID: madeFor(volume.Name),
+		ClaimUID: MadeFor(volume.Name),
 		ReadOnly: Access(claim) == grant.ReadOnly,
 		Driver:   driver,
 	})

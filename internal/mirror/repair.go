@@ -126,7 +126,7 @@ func (r *Repair) origin(kept Kept, record Record) {
 func (r *Repair) mounting(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, origin *corev1.PersistentVolume, driver *storagev1.CSIDriver) {
 	made := recipe.Make(recipe.Request{
 		Origin:   origin,
-		ClaimUID: madeFor(volume.Name),
+		ClaimUID: MadeFor(volume.Name),
 		ReadOnly: Access(claim) == grant.ReadOnly,
 		Driver:   driver,
 	})

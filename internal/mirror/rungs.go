@@ -111,7 +111,7 @@ func originIsNoMirror(c *climber) *refusal {
 func driverHasRecipe(c *climber) *refusal {
 	c.mirror = recipe.Make(recipe.Request{
 		Origin:        c.OriginVolume,
-		ClaimUID:      madeFor(NameOf(c.Claim)),
+		ClaimUID:      MadeFor(NameOf(c.Claim)),
 		ReadOnly:      c.access() == grant.ReadOnly,
 		Driver:        c.Driver,
 		RefuseUnknown: c.RefuseUnknownDrivers,

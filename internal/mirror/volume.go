@@ -41,9 +41,9 @@ func NameOf(claim *corev1.PersistentVolumeClaim) string {
 	return VolumeName(claim.UID)
 }
 
-// madeFor returns the UID in a mirror volume's name: that of the claim that it
+// MadeFor returns the UID in a mirror volume's name: that of the claim that it
 // was first made for, from which its handle was made.
-func madeFor(name string) types.UID {
+func MadeFor(name string) types.UID {
 	return types.UID(strings.TrimPrefix(name, mooringapi.VolumeNamePrefix))
 }
 

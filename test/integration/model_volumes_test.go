@@ -22,13 +22,23 @@ func (c *checker) volume(volume *corev1.PersistentVolume) {
 	if volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
 		c.say(nil, volume, "its policy is %s", volume.Spec.PersistentVolumeReclaimPolicy)
 	}
-	isStripped := annotations[names.MirrorClaimUID()] == "" // and of one without claimRef too, nobody can say whose it is
-	if volume.Status.Phase == corev1.VolumeAvailable && !(isStripped && volume.Spec.ClaimRef == nil) {
+	isStripped := annotations[names.MirrorClaimUID()] == "" // and of one without claimRef and claim too, nobody can say whose it is
+	if volume.Status.Phase == corev1.VolumeAvailable && !(isStripped && volume.Spec.ClaimRef == nil && !c.hasBearer(volume)) {
 		c.say(nil, volume, "it is Available")
 	}
 	if annotations[names.MirrorClaimUID()] != "" {
 		c.mirrorVolume(volume)
 	}
+}
+
+// hasBearer reports whether there is a claim whose UID is the volume's name.
+func (c *checker) hasBearer(volume *corev1.PersistentVolume) bool {
+	for _, claim := range c.claims {
+		if mirror.Owns(claim, volume) {
+			return true
+		}
+	}
+	return false
 }
 
 // mirrorVolume checks a volume with a record.

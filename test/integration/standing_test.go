@@ -181,6 +181,54 @@ func TestStrippedLeftoverGoes(t *testing.T) {
 	})
 }
 
+// TestStrippedIsReserved takes the record from a mirror volume, and with it what
+// reserves it for its claim: no other claim is bound to it, the claim has it
+// again, and the record is there again.
+func TestStrippedIsReserved(t *testing.T) {
+	for name, ref := range map[string]string{
+		"no claimRef":           `null`,
+		"no UID":                `{"uid":null,"resourceVersion":null}`,
+		"another's name":        `{"uid":null,"name":"thief","resourceVersion":null}`,
+		"another's namespace":   `{"uid":null,"namespace":"elsewhere","resourceVersion":null}`,
+		"nothing but its claim": `{"uid":null,"resourceVersion":null,"kind":null,"apiVersion":null}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEachGate(t, func(w *world) {
+				o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
+				tenant := w.namespace("tenant", map[string]string{"type": "tenant"})
+				claim := w.mirror(tenant, "m", o)
+				volume := w.isBound(claim)
+				thief := w.claimOf(tenant, "thief", class)
+				thief.Spec.VolumeName = volume.Name
+				w.must(w.Create(w.Context(), thief), "create the thief")
+				w.merge(volume, fmt.Sprintf(`{"metadata":{"annotations":null},"spec":{"claimRef":%s}}`, ref))
+				w.until("the volume is its claim's again, and says so", func(ctx context.Context) string {
+					w.must(w.Get(ctx, keyOf(volume), volume), "get the volume")
+					w.must(w.Get(ctx, keyOf(claim), claim), "get the claim")
+					whole := mirror.IsMirrorOf(names, volume, claim) && mirror.RecordOf(names, volume).Origin == keyOf(o)
+					return unless(whole && claim.Status.Phase == corev1.ClaimBound, string(claim.Status.Phase))
+				}, volume, claim)
+				w.stillPending(thief)
+				w.must(w.Delete(w.Context(), claim), "delete the claim")
+				w.isGone(volume)
+			})
+		})
+	}
+}
+
+// TestStrippedAndUnclaimedGoes takes record and UID from a volume while its claim
+// is being deleted: nobody is bound to it, and it goes.
+func TestStrippedAndUnclaimedGoes(t *testing.T) {
+	onEachGate(t, func(w *world) {
+		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
+		claim := w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o)
+		volume := w.isBound(claim)
+		w.must(w.Delete(w.Context(), claim), "delete the claim")
+		_ = w.Patch(w.Context(), volume, jsonMerge(`{"metadata":{"annotations":null},"spec":{"claimRef":{"uid":null,"resourceVersion":null}}}`)) // fails where the volume is gone already
+		w.isGone(volume)
+	})
+}
+
 // TestOneVoice is a claim that names, in the way of a restore, a volume of
 // Mooring's which has lost its record, and is not bound to it: what it is told
 // comes to an end.

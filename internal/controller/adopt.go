@@ -41,6 +41,10 @@ func (r *volumeReconciler) adopt(ctx context.Context, name string) error {
 		return err
 	}
 	// 3. What it mirrors, on live reads.
+	return r.prove(ctx, volume)
+}
+
+func (r *volumeReconciler) prove(ctx context.Context, volume *corev1.PersistentVolume) error {
 	facts, err := r.factsOfFormer(ctx, volume)
 	switch {
 	case err != nil:

@@ -131,7 +131,8 @@ func (r *claimReconciler) valid(ctx context.Context, facts mirror.Bound, review 
 	}
 	// 2. What was said of a revocation is withdrawn, first where it counts.
 	say := r.say.condition
-	if !mirror.RecordOf(r.options.Names, volume).RevokedAt.IsZero() {
+	if record := mirror.RecordOf(r.options.Names, volume); !record.RevokedAt.IsZero() {
+		r.losses.withdraw(record, r.began.at(facts.Now))
 		if err := r.write.annotateVolume(ctx, volume, map[string]any{r.options.Names.RevokedAt(): nil}); err != nil {
 			return ctrl.Result{}, err
 		}
@@ -156,6 +157,7 @@ func (r *claimReconciler) rerecord(ctx context.Context, cached *corev1.Persisten
 	if err != nil || claim == nil || review.Standing != mirror.Valid || review.Record == nil {
 		return err
 	}
+	r.losses.withdraw(mirror.RecordOf(r.options.Names, known), r.began.at(time.Now()))
 	record := map[string]any{r.options.Names.RevokedAt(): nil}
 	for key, value := range review.Record {
 		record[key] = value

@@ -52,7 +52,7 @@ func TestRevocationIsOver(t *testing.T) {
 			}
 			in := cluster(t, objects...)
 			say, _ := heard(t, in)
-			r := &claimReconciler{options: Options{Names: names, Instance: "lab"}, cache: reader{in}, live: reader{in},
+			r := &claimReconciler{losses: &losses{}, options: Options{Names: names, Instance: "lab"}, cache: reader{in}, live: reader{in},
 				write: writer{in, names}, say: say, locks: newOriginLocks(), metrics: say.metrics, began: &beginning{}}
 			if _, err := r.Reconcile(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(claim)}); err != nil {
 				t.Fatal(err)

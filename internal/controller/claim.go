@@ -33,6 +33,7 @@ type claimReconciler struct {
 	drifted told
 	brake   *brake
 	began   *beginning
+	losses  *losses
 }
 
 // madeVolume is all there is to remember of a volume that was made.

@@ -50,6 +50,7 @@ func (b *beginning) at(now time.Time) time.Time {
 }
 
 type toldLosses struct {
+	begun      bool // what was told before this process began is known
 	namespaces []string
 	first      time.Time // when a change was first seen that is not told yet
 	last       time.Time // when something was told last
@@ -67,16 +68,42 @@ func (l *losses) remember(origin types.NamespacedName, namespaces []string, told
 	}
 }
 
-// begin notes what was told before this process began, if nothing is known yet.
+// begin notes, once, what was told before this process began.
 func (l *losses) begin(origin types.NamespacedName, namespaces []string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
+	told := l.of(origin)
+	if !told.begun {
+		told.begun = true
+		told.namespaces = append(told.namespaces, namespaces...)
+		slices.Sort(told.namespaces) // several mirrors of one namespace are one loss
+		told.namespaces = slices.Compact(told.namespaces)
+	}
+}
+
+// withdraw notes that a mirror's revocation is about to be withdrawn, by which
+// nothing says any more that its namespace had lost access. Its owner was told so
+// if that was before this process began, and is to be told that it has it again.
+func (l *losses) withdraw(record mirror.Record, began time.Time) {
+	if record.RevokedAt.IsZero() || !record.RevokedAt.Before(began) {
+		return
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if told := l.of(record.Origin); !told.begun && !slices.Contains(told.namespaces, record.Claim.Namespace) {
+		told.namespaces = append(told.namespaces, record.Claim.Namespace)
+	}
+}
+
+// of returns what is known of an origin, under the lock.
+func (l *losses) of(origin types.NamespacedName) *toldLosses {
 	if l.origins == nil {
 		l.origins = map[types.NamespacedName]*toldLosses{}
 	}
 	if l.origins[origin] == nil {
-		l.origins[origin] = &toldLosses{namespaces: namespaces}
+		l.origins[origin] = &toldLosses{}
 	}
+	return l.origins[origin]
 }
 
 // due returns what has changed since the last telling, and how long to gather

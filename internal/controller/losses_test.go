@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/mooring-k8s/mooring/internal/mirror"
 	"github.com/mooring-k8s/mooring/pkg/mooringapi"
 )
 
@@ -57,6 +58,30 @@ func TestLosses(t *testing.T) {
 	}
 	if got := l.among(origin, map[string]bool{"c": true}); got != nil {
 		t.Errorf("of an origin that is not known: %v", got)
+	}
+}
+
+// A revocation from before this process began, which is withdrawn before its
+// origin was looked at, leaves no other trace.
+func TestWithdraw(t *testing.T) {
+	origin := types.NamespacedName{Namespace: "a", Name: "data"}
+	began := time.Date(2027, 1, 1, 12, 0, 0, 0, time.UTC)
+	record := func(namespace string, revoked time.Time) mirror.Record {
+		return mirror.Record{Claim: types.NamespacedName{Namespace: namespace, Name: "m"}, Origin: origin, RevokedAt: revoked}
+	}
+	var l losses
+	l.withdraw(record("never", time.Time{}), began)
+	l.withdraw(record("since", began), began)
+	if len(l.origins) > 0 {
+		t.Errorf("what this process has told itself is remembered twice: %v", l.origins[origin])
+	}
+	l.withdraw(record("x", began.Add(-time.Second)), began)
+	l.withdraw(record("x", began.Add(-time.Second)), began) // its second mirror
+	l.begin(origin, []string{"y", "x", "y"})
+	l.withdraw(record("z", began.Add(-time.Second)), began) // too late: y would be among those of before
+	lost, regained, _ := l.due(origin, nil, began)
+	if len(lost) > 0 || !slices.Equal(regained, []string{"x", "y"}) {
+		t.Errorf("lost %v, regained %v, want none, and x and y once each", lost, regained)
 	}
 }
 

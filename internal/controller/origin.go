@@ -32,7 +32,7 @@ type originReconciler struct {
 	// heldTold are the deletions that owners were told are held.
 	heldTold told
 	// losses are the namespaces that have lost access, as told last.
-	losses losses
+	losses *losses
 	pace   pace
 	began  *beginning
 }

@@ -79,7 +79,7 @@ func manyMirrors(n int) (*memory, reconcile.Request) {
 func (m *memory) reconciler(t testing.TB) *originReconciler {
 	t.Helper()
 	say, _ := heard(t, cluster(t))
-	return &originReconciler{options: Options{Names: names}, cache: reader{m}, live: reader{m}, say: say, locks: newOriginLocks(), began: &beginning{}}
+	return &originReconciler{options: Options{Names: names}, cache: reader{m}, live: reader{m}, say: say, locks: newOriginLocks(), began: &beginning{}, losses: &losses{}}
 }
 
 func BenchmarkOrigin(b *testing.B) {

@@ -81,14 +81,14 @@ func assemble(mgr ctrl.Manager, options Options, metrics *metrics) parts {
 	write := writer{client: mgr.GetClient(), names: options.Names}
 	say := &teller{names: options.Names, write: write, recorder: mgr.GetEventRecorder(fieldManager), metrics: metrics}
 	locks := newOriginLocks()
-	began := &beginning{}
+	began, ended := &beginning{}, &losses{}
 	stop := &brake{options: options, cache: cached, live: live, write: write, say: say, metrics: metrics}
 	return parts{
 		options: options,
 		wake:    waker{names: options.Names, cache: cached},
-		claim:   &claimReconciler{options: options, cache: cached, live: live, write: write, say: say, locks: locks, metrics: metrics, brake: stop, began: began},
+		claim:   &claimReconciler{options: options, cache: cached, live: live, write: write, say: say, locks: locks, metrics: metrics, brake: stop, began: began, losses: ended},
 		volume:  &volumeReconciler{options: options, cache: cached, live: live, write: write, say: say, metrics: metrics, unproven: &nameSet{}},
-		origin:  &originReconciler{options: options, cache: cached, live: live, write: write, say: say, locks: locks, began: began},
+		origin:  &originReconciler{options: options, cache: cached, live: live, write: write, say: say, locks: locks, began: began, losses: ended},
 	}
 }
 

@@ -279,11 +279,23 @@ func TestWrites(t *testing.T) {
 // writes counts the controller's writes in the audit log, by verb and resource.
 func (i *installation) writes(t *testing.T) map[string]int {
 	t.Helper()
+	return i.audited(t, func(*auditv1.Event) bool { return true })
+}
+
+// done are the writes that the API server did not refuse, for instance because
+// the object had changed.
+func (i *installation) done(t *testing.T) map[string]int {
+	t.Helper()
+	return i.audited(t, func(event *auditv1.Event) bool { return event.ResponseStatus == nil || event.ResponseStatus.Code < 300 })
+}
+
+func (i *installation) audited(t *testing.T, counts func(*auditv1.Event) bool) map[string]int {
+	t.Helper()
 	file, err := os.Open(i.plane.AuditLog())
 	noError(t, err, "open the audit log")
 	defer func() { _ = file.Close() }()
 	account := "system:serviceaccount:" + chart.Namespace(i.objects) + ":" + chart.ServiceAccountName(i.objects)
-	counts := map[string]int{}
+	counted := map[string]int{}
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -295,10 +307,12 @@ func (i *installation) writes(t *testing.T) map[string]int {
 			slices.Contains([]string{"get", "list", "watch"}, event.Verb) {
 			continue
 		}
-		counts[describe(&event)]++
+		if counts(&event) {
+			counted[describe(&event)]++
+		}
 	}
 	noError(t, lines.Err(), "read the audit log")
-	return counts
+	return counted
 }
 
 func describe(event *auditv1.Event) string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,93 +14,109 @@ import (
 	"github.com/mooring-k8s/mooring/test/controlplane"
 )
 
-// TestRevocationOutlivesControllers revokes mirrors before the controller is
-// killed, before another takes the lead, and while none runs: every time the
-// delay counts from the first time that was recorded, and each claim is deleted
-// once.
+// TestRevocationOutlivesControllers ends grants in every way there is and then,
+// before the delay is over, kills the controller, which starts again, or kills
+// the one that leads, so that another takes the lead; and goes on, with the grant
+// given again before the delay's end, or after it. Last, one is revoked while no
+// controller runs. Every time the delay counts from the time that was recorded
+// first, and each claim is deleted once.
 func TestRevocationOutlivesControllers(t *testing.T) {
 	t.Parallel()
-	const delay = 3 * time.Second
 	w, own, history := revocationWorld(t, controlplane.Options{Audit: controlplane.AuditMetadata})
-	w.merge(w.chartClass(), fmt.Sprintf(`{"metadata":{"annotations":{%q:"Delete",%q:%q}}}`, names.OnRevoke(), names.RevokeAfter(), never))
-	o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
 	first, second := own.replica(t, "mooring-0").start(t), own.replica(t, "mooring-1")
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the logs end:\n%s\n%s", first.LogTail(20), second.LogTail(20))
 		}
 	})
-	var all []*corev1.PersistentVolumeClaim
-	revoke := func(name string) *corev1.PersistentVolumeClaim {
-		tenant := w.namespace(name, map[string]string{"type": "tenant"})
-		claim := w.mirror(tenant, name, o)
-		w.isBound(claim)
-		w.label(tenant, "type", "-")
-		all = append(all, claim)
-		return claim
-	}
-	setDelay := func(delay string) {
-		w.merge(w.chartClass(), fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, names.RevokeAfter(), delay))
-	}
-
-	// 1. Killed and started again, which waits for its own lease to run out.
-	killed := revoke("killed")
-	w.revokedAt(killed)
-	w.must(first.Kill(), "kill the controller")
-	// 2. Another is there first, and takes the lead.
+	deleted := 0
+	t.Run("restarted", func(t *testing.T) {
+		deleted += outlive(w.in(t), history, func() {
+			noError(t, first.Kill(), "kill the controller")
+			noError(t, first.Start(t.Context()), "start it again") // it waits for its own lease to run out
+		})
+	})
 	second.start(t)
-	led := revokeWhileWaiting(w, revoke, second)
-	w.must(first.Start(t.Context()), "start the first again")
-	setDelay(delay.String())
-	for _, claim := range []*corev1.PersistentVolumeClaim{killed, led} {
-		w.isGone(claim)
-		history.endedInTime(w, claim, delay)
-	}
-
-	// 3. Killed in the middle of the delay, and started again at once; the other
-	// one leads then, or it does.
-	setDelay(never)
-	middle := revoke("middle")
-	w.revokedAt(middle)
-	w.must(second.Kill(), "kill the leader")
-	setDelay(delay.String())
-	w.isGone(middle)
-	history.endedInTime(w, middle, delay)
-
-	// 4. Revoked while none runs.
-	tenant := w.namespace("alone", map[string]string{"type": "tenant"})
-	alone := w.mirror(tenant, "alone", o)
-	w.isBound(alone)
-	all = append(all, alone)
-	w.must(first.Stop(t.Context()), "stop the last one")
-	stopped := time.Now()
-	w.label(tenant, "type", "-")
-	w.must(first.Start(t.Context()), "start it again")
-	w.isSaid(alone, corev1.ConditionFalse, mirror.NotShared)
-	w.isGone(alone)
-	history.endedInTime(w, alone, delay)
-	w.isTold(o.PersistentVolumeClaim, "AccessEnded", tenant)
-
-	// Each has one time, and one deletion.
-	for _, claim := range all {
-		if marks := history.marksOf(mirror.VolumeName(claim.UID)); len(marks) != 1 || claim == alone && marks[0].Before(stopped) {
-			t.Errorf("claim %s was said to be revoked since %v", claim.Name, marks)
+	t.Run("leader changed", func(t *testing.T) {
+		deleted += outlive(w.in(t), history, func() {
+			noError(t, first.Kill(), "kill the leader")
+			w.in(t).until("the other leads", func(context.Context) string { return unless(second.leads(t), "it does not") })
+		})
+	})
+	t.Run("none runs", func(t *testing.T) {
+		r := arrangeRevocation(w.in(t), history)
+		r.revokeAfter("1s")
+		noError(t, second.Stop(t.Context()), "stop the last one")
+		stopped := time.Now()
+		r.label(r.tenant, "type", "-")
+		noError(t, first.Start(t.Context()), "start the first again")
+		r.isSaid(r.reported, corev1.ConditionFalse, mirror.NotShared)
+		r.isGone(r.doomed)
+		r.history.endedInTime(r.world, r.doomed, time.Second)
+		r.isTold(r.PersistentVolumeClaim, "AccessEnded", r.tenant)
+		if marks := history.marksOf(mirror.VolumeName(r.doomed.UID)); len(marks) != 1 || marks[0].Before(stopped) {
+			t.Errorf("claim %s was said to be revoked since %v, and no controller ran until %v", r.doomed.Name, marks, stopped)
 		}
-	}
-	if n := own.writes(t)["delete persistentvolumeclaims"]; n != len(all) {
-		t.Errorf("%d deletions for %d claims", n, len(all))
+		deleted++
+	})
+	// delayPasses lets one claim more end, where the grant came back in time.
+	if n := own.done(t)["delete persistentvolumeclaims"]; n != deleted {
+		t.Errorf("%d deletions for %d claims", n, deleted)
 	}
 }
 
-// revokeWhileWaiting waits until a replica leads, which then revokes one more.
-func revokeWhileWaiting(w *world, revoke func(string) *corev1.PersistentVolumeClaim, r *replica) *corev1.PersistentVolumeClaim {
+// outlive revokes by every cause, interrupts, and goes on in each way; it returns
+// how many claims were to be deleted.
+func outlive(w *world, history *history, interrupt func()) (deleted int) {
 	w.Helper()
-	w.until("the other leads", func(context.Context) string {
-		return unless(strings.Contains(r.metrics(w.T), `leader_election_master_status{name="mooring.pmp.crownlabs.polito.it"} 1`), "it does not")
+	type cell struct {
+		name  string
+		cause cause
+		r     *revocation
+		goOn  func(*revocation, cause)
+	}
+	var cells []cell
+	add := func(name string, cause cause, goOn func(*revocation, cause)) {
+		r := arrangeRevocation(w.in(w.T), history)
+		r.isRevoked(cause)
+		cells = append(cells, cell{cause.name + "/" + name, cause, r, goOn})
+	}
+	for _, cause := range causes {
+		if cause.grant != nil {
+			add("granted again before the delay", cause, (*revocation).isWithdrawn)
+		}
+		add("not granted again before the delay", cause, (*revocation).isEnded)
+	}
+	since := map[string]time.Time{}
+	for _, cell := range cells {
+		for _, claim := range cell.r.both() {
+			since[claim.Spec.VolumeName] = cell.r.revokedAt(claim)
+		}
+	}
+	interrupt()
+	w.Run("then", func(t *testing.T) {
+		for _, cell := range cells {
+			t.Run(cell.name, func(t *testing.T) {
+				t.Parallel()
+				cell.r.world = w.in(t)
+				cell.r.isRevokedSince(cell.cause, since)
+				cell.goOn(cell.r, cell.cause)
+			})
+		}
 	})
-	claim := revoke("led")
-	w.revokedAt(claim)
-	return claim
+	return len(cells) // one in each: doomed, or the last that shows that the delay is over
+}
+
+// isRevokedSince checks that the interruption has changed nothing: what was said
+// is said still, with the time that was recorded before.
+func (r *revocation) isRevokedSince(c cause, since map[string]time.Time) {
+	r.Helper()
+	for _, claim := range r.both() {
+		r.isSaid(claim, corev1.ConditionFalse, c.reason)
+		if at := r.revokedAt(claim); !at.Equal(since[claim.Spec.VolumeName]) {
+			r.Errorf("claim %s is revoked since %v now, and was since %v", claim.Name, at, since[claim.Spec.VolumeName])
+		}
+	}
 }
 
 // TestRevocationLatency measures how long after a change the claim's condition

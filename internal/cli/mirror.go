@@ -9,12 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/mooring-k8s/mooring/internal/inventory"
+	"github.com/mooring-k8s/mooring/pkg/mooringapi"
 )
 
 // mirroring is a mirror claim as the command line asks for it.
@@ -113,27 +112,24 @@ func (m *mirroring) claim(ctx context.Context, s *session, origin types.Namespac
 	if err != nil {
 		return nil, err
 	}
-	mode := corev1.ReadWriteMany
-	if m.readOnly {
-		mode = corev1.ReadOnlyMany
+	byReference, err := m.form(s, origin, class, true)
+	if err != nil {
+		return nil, err
 	}
-	claim := &corev1.PersistentVolumeClaim{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: m.into, Name: orElse(m.name, origin.Name)},
-		Spec: corev1.PersistentVolumeClaimSpec{
-			StorageClassName: &class,
-			AccessModes:      []corev1.PersistentVolumeAccessMode{mode},
-			// A mirror has its origin's size, whatever it asks for.
-			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1")}},
-		},
-	}
-	byReference := claim.DeepCopy()
-	byReference.Spec.DataSourceRef = &corev1.TypedObjectReference{Kind: "PersistentVolumeClaim", Name: origin.Name, Namespace: &origin.Namespace}
 	if m.writing.dryRun == dryRunClient || !s.keepsReference(ctx, byReference) {
-		claim.Annotations = map[string]string{s.Names.Origin(): origin.String()}
-		return claim, nil
+		return m.form(s, origin, class, false)
 	}
 	return byReference, nil
+}
+
+// form returns the claim in one of the two forms of reference.
+func (m *mirroring) form(s *session, origin types.NamespacedName, class string, byReference bool) (*corev1.PersistentVolumeClaim, error) {
+	claim, err := s.Names.NewMirrorClaim(origin, m.into, orElse(m.name, origin.Name),
+		mooringapi.MirrorOptions{Class: class, ReadOnly: m.readOnly, ByReference: byReference})
+	if err != nil {
+		return nil, usageError("%s", err)
+	}
+	return claim, nil
 }
 
 // keepsReference asks, by a dry run, whether the API server keeps a reference to

@@ -123,12 +123,7 @@ func (t *teller) put(ctx context.Context, claim *corev1.PersistentVolumeClaim, d
 
 // conditionOf returns Mooring's condition of a claim, nil if there is none.
 func conditionOf(names mooringapi.Names, claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaimCondition {
-	for i := range claim.Status.Conditions {
-		if string(claim.Status.Conditions[i].Type) == names.Condition() {
-			return &claim.Status.Conditions[i]
-		}
-	}
-	return nil
+	return names.ConditionOf(claim)
 }
 
 // cut shortens a text to so many bytes, without breaking a character.

@@ -7,13 +7,10 @@
 package grant
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/mooring-k8s/mooring/pkg/mooringapi"
 )
@@ -122,10 +119,9 @@ func (t *Terms) parseExpiry(annotation string, annotations map[string]string) bo
 	if !present {
 		return true
 	}
-	expires, err := time.Parse(time.RFC3339, text)
-	if err != nil || expires.IsZero() {
-		t.broken = append(t.broken, fmt.Errorf("annotation %s: %s is not an RFC 3339 time such as 2027-01-31T18:00:00Z; "+
-			"until it is mended nobody is granted anything", annotation, quote(text)))
+	expires, err := mooringapi.ParseExpiry(text)
+	if err != nil {
+		t.broken = append(t.broken, fmt.Errorf("annotation %s: %w; until it is mended nobody is granted anything", annotation, err))
 		return false
 	}
 	t.expires = expires
@@ -137,51 +133,10 @@ func (t *Terms) parseClause(access Access, annotation string, annotations map[st
 	if !present {
 		return
 	}
-	selector, err := parseSelector(text)
+	selector, err := mooringapi.ParseSelector(text)
 	if err != nil {
-		t.broken = append(t.broken, fmt.Errorf("annotation %s: %s %w; it grants nobody", annotation, quote(text), err))
+		t.broken = append(t.broken, fmt.Errorf("annotation %s: %w; it grants nobody", annotation, err))
 		return
 	}
 	t.clauses = append(t.clauses, clause{access: access, annotation: annotation, text: text, selector: selector})
-}
-
-var (
-	errBlank    = errors.New("is blank; write a selector, or kubernetes.io/metadata.name for every namespace")
-	errNegative = errors.New("only says which labels a namespace must not have, or compares numbers, so a namespace " +
-		"with no labels at all could match; add a label that it must have (key, key=value or key in (…))")
-)
-
-// parseSelector accepts what kubectl's -l accepts, but for selectors that have
-// no positive requirement: an empty selector matches everything in Kubernetes,
-// and "!key" matches whoever nobody thought of.
-func parseSelector(text string) (labels.Selector, error) {
-	if strings.TrimSpace(text) == "" {
-		return nil, errBlank
-	}
-	selector, err := labels.Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("is not a label selector (%s)", quote(err.Error()))
-	}
-	requirements, selectable := selector.Requirements()
-	if !selectable || len(requirements) == 0 {
-		return nil, errBlank
-	}
-	for _, r := range requirements {
-		switch r.Operator() {
-		case selection.Equals, selection.DoubleEquals, selection.In, selection.Exists:
-			return selector, nil
-		}
-	}
-	return nil, errNegative
-}
-
-// quote returns user-controlled text fit for an event: quoted, so that it
-// cannot forge lines or move the cursor, and short.
-func quote(text string) string {
-	const most = 200
-	runes := []rune(text)
-	if len(runes) > most {
-		return fmt.Sprintf("%+q (cut)", string(runes[:most]))
-	}
-	return fmt.Sprintf("%+q", text)
 }

@@ -12,19 +12,20 @@ import (
 )
 
 // State is how a mirror claim stands, in one word.
-type State string
+type State = mooringapi.State
 
-// The states.
+// The states; mooringapi says what each means.
 const (
-	Bound   State = "Bound"
-	Revoked State = "Revoked" // bound, and its grant has ended
-	Unclear State = "Unclear" // bound, and something is wrong with its origin
-	Waiting State = "Waiting" // for its origin
-	Refused State = "Refused"
-	Lost    State = "Lost"
-	Pending State = "Pending" // nothing was said yet
-	Ending  State = "Ending"  // being deleted
-	Gone    State = "Gone"    // told by a watch: there was one
+	Bound   = mooringapi.StateBound
+	Revoked = mooringapi.StateRevoked
+	Unclear = mooringapi.StateUnclear
+	Waiting = mooringapi.StateWaiting
+	Refused = mooringapi.StateRefused
+	Lost    = mooringapi.StateLost
+	Pending = mooringapi.StatePending
+	Ending  = mooringapi.StateEnding
+
+	Gone State = "Gone" // told by a watch: there was one
 )
 
 // Row is one mirror claim as people and programs see it.
@@ -87,11 +88,8 @@ func RowOf(names mooringapi.Names, claim *corev1.PersistentVolumeClaim, volume *
 	if volume != nil {
 		row.record(names, volume)
 	}
-	condition := ConditionOf(names, claim)
-	if condition != nil {
-		row.Reason, row.Message = condition.Reason, condition.Message
-	}
-	row.State = stateOf(claim, condition)
+	state := names.StateOf(claim)
+	row.State, row.Reason, row.Message = state.State, state.Reason, state.Message
 	return row
 }
 
@@ -103,37 +101,7 @@ func (r *Row) record(names mooringapi.Names, volume *corev1.PersistentVolume) {
 	}
 }
 
-func stateOf(claim *corev1.PersistentVolumeClaim, condition *corev1.PersistentVolumeClaimCondition) State {
-	isFalse := condition != nil && condition.Status == corev1.ConditionFalse
-	reason := mirror.Reason("")
-	if isFalse {
-		reason = mirror.Reason(condition.Reason)
-	}
-	switch {
-	case claim.DeletionTimestamp != nil:
-		return Ending
-	case claim.Status.Phase == corev1.ClaimLost:
-		return Lost
-	case claim.Status.Phase == corev1.ClaimBound && mirror.EndsGrant(reason):
-		return Revoked
-	case claim.Status.Phase == corev1.ClaimBound && isFalse:
-		return Unclear
-	case claim.Status.Phase == corev1.ClaimBound:
-		return Bound
-	case reason == mirror.OriginPending:
-		return Waiting
-	case isFalse:
-		return Refused
-	}
-	return Pending
-}
-
 // ConditionOf returns Mooring's condition of a claim, nil if there is none.
 func ConditionOf(names mooringapi.Names, claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaimCondition {
-	for i := range claim.Status.Conditions {
-		if string(claim.Status.Conditions[i].Type) == names.Condition() {
-			return &claim.Status.Conditions[i]
-		}
-	}
-	return nil
+	return names.ConditionOf(claim)
 }

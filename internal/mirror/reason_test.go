@@ -8,7 +8,10 @@ import (
 	"strconv"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/mooring-k8s/mooring/internal/mirror"
+	"github.com/mooring-k8s/mooring/pkg/mooringapi"
 )
 
 // declared returns the constants of type Reason in the package's source, by
@@ -93,6 +96,31 @@ func TestVerdictNames(t *testing.T) {
 	for verdict, want := range map[mirror.Verdict]string{mirror.Refuse: "refuse", mirror.Wait: "wait", mirror.Allow: "allow", 99: "refuse"} {
 		if got := verdict.String(); got != want {
 			t.Errorf("%d is %q, want %q", verdict, got, want)
+		}
+	}
+}
+
+// The public package names few reasons, and tells by them which mirrors are
+// revoked: as the rule book does.
+func TestPublicReasonsAreTheSame(t *testing.T) {
+	var names mooringapi.Names
+	for _, doc := range mirror.Reasons() {
+		claim := &corev1.PersistentVolumeClaim{}
+		claim.Status.Phase = corev1.ClaimBound
+		claim.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{
+			Type: corev1.PersistentVolumeClaimConditionType(names.Condition()), Status: corev1.ConditionFalse, Reason: string(doc.Reason),
+		}}
+		if state := names.StateOf(claim).State; (state == mooringapi.StateRevoked) != mirror.EndsGrant(doc.Reason) {
+			t.Errorf("a bound mirror that is told %s is %s; EndsGrant says %v", doc.Reason, state, mirror.EndsGrant(doc.Reason))
+		}
+	}
+	for public, reason := range map[string]mirror.Reason{
+		mooringapi.ReasonMirrored: mirror.Mirrored, mooringapi.ReasonNotShared: mirror.NotShared,
+		mooringapi.ReasonGrantReadOnly: mirror.GrantReadOnly, mooringapi.ReasonOriginPending: mirror.OriginPending,
+		mooringapi.ReasonOriginTerminating: mirror.OriginTerminating, mooringapi.ReasonOriginReplaced: mirror.OriginReplaced,
+	} {
+		if public != string(reason) {
+			t.Errorf("the public reason %q is %q in the rule book", public, reason)
 		}
 	}
 }

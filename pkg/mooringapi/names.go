@@ -1,7 +1,15 @@
 // Package mooringapi is what other programs need to know to speak with
-// Mooring: the names of its annotations, label, finalizer and condition. All
-// of them start with one name, the provisioner name, so that several
-// installations can live in one cluster.
+// Mooring: the names of its annotations, label, finalizer and condition, how a
+// grant and a mirror claim are written, and how a mirror claim's state is read.
+// All names start with one, the provisioner name, so that several installations
+// can live in one cluster; everything is reached through [Names].
+//
+// Nothing here talks to a cluster: the functions write into objects and read
+// from them. The package needs k8s.io/api and k8s.io/apimachinery only.
+//
+// From version 1.0 on it follows semantic versioning: what is exported stays,
+// with its meaning, until a new major version. States and reasons may be added;
+// treat one that you do not know as "not bound".
 package mooringapi
 
 import (

@@ -3,6 +3,7 @@ module github.com/mooring-k8s/mooring
 go 1.26.0
 
 require (
+	github.com/fvbommel/sortorder v1.2.1
 	github.com/go-logr/logr v1.4.3
 	github.com/google/go-cmp v0.7.0
 	github.com/in-toto/attestation v1.2.0

@@ -67,10 +67,11 @@ func newAccess(e Env) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), e, args[0]) },
 	}
-	f.people.flags(f.command)
+	f.people.flags(f.command, e)
 	f.command.ValidArgsFunction = completeClaim(&f.people, e)
 	flags := f.command.Flags()
 	flags.StringVarP(&f.output, "output", "o", "", "json or yaml, as docs/access.schema.json says; text for people without it")
+	completeTo(f.command, "output", "json", "yaml")
 	flags.StringVar(&f.selector, asOfFlag, "", "try this label `SELECTOR` in place of the read-write grant")
 	flags.StringVar(&f.reader, asOfReadOnlyFlag, "", "try this label `SELECTOR` in place of the read-only grant")
 	return f.command
@@ -98,6 +99,9 @@ func (f *accessFlags) run(ctx context.Context, e Env, arg string) error {
 	switch {
 	case err != nil:
 		return err
+	case reach.Unbound:
+		s.done(e.Err)
+		return &end{endIsMirror, "claim " + key.String() + " asks to mirror " + reach.Origin.String() + ", and is not bound yet, so that it reaches nobody's data: mooring explain " + key.String()}
 	case reach.IsMirror:
 		s.done(e.Err)
 		return &end{endIsMirror, "claim " + key.String() + " is itself a mirror, of " + reach.Origin.String() + ", whose owner says who may reach the data: mooring access " + reach.Origin.String()}

@@ -198,6 +198,38 @@ func TestHandbookIsComplete(t *testing.T) {
 	}
 }
 
+// Every command has its page in docs/commands, and no page is of a command that
+// is no more. Their content is verified by make verify-generated.
+func TestEveryCommandHasAPage(t *testing.T) {
+	t.Parallel()
+	pages := cli.CommandPages()
+	var visit func(*cobra.Command)
+	visit = func(command *cobra.Command) {
+		file := strings.ReplaceAll(strings.TrimPrefix(command.CommandPath(), "mooring "), " ", "-") + ".md"
+		if _, found := pages[file]; command.HasParent() && !found {
+			t.Errorf("%s has no page", command.CommandPath())
+		}
+		for _, sub := range command.Commands() {
+			visit(sub)
+		}
+	}
+	root := cli.NewRoot(cli.Env{})
+	root.InitDefaultCompletionCmd()
+	visit(root)
+	files, err := filepath.Glob("../../docs/commands/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if pages[filepath.Base(file)] == "" {
+			t.Errorf("%s is the page of no command", file)
+		}
+	}
+	if len(files) != len(pages) {
+		t.Errorf("docs/commands has %d pages, and there are %d: go generate ./internal/cli", len(files), len(pages))
+	}
+}
+
 // Every command says how it is called, by an example.
 func TestEveryCommandHasAnExample(t *testing.T) {
 	t.Parallel()

@@ -13,6 +13,7 @@ import (
 func CommandPages() map[string]string {
 	pages := map[string]string{}
 	root := NewRoot(Env{})
+	root.InitDefaultCompletionCmd()
 	var index strings.Builder
 	index.WriteString(generatedMark + "# Commands\n\n" + root.Long + "\n\n" +
 		"Install `bin/mooring` as `kubectl-mooring` in your PATH to call it as `kubectl mooring`.\n\n| command | |\n| --- | --- |\n")
@@ -78,7 +79,7 @@ func dedent(text string) string {
 var kubectlFlags = func() map[string]bool {
 	var people peopleFlags
 	cmd := &cobra.Command{}
-	people.flags(cmd)
+	people.flags(cmd, Env{})
 	names := map[string]bool{}
 	for _, line := range strings.Split(cmd.Flags().FlagUsages(), "\n") {
 		if name := flagName(line); name != "" && name != "provisioner-name" && name != "requests" {

@@ -2,11 +2,14 @@ package cli
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // completionPatience is how long a shell may wait for an answer.
@@ -38,6 +41,56 @@ func completeClaim(people *peopleFlags, e Env) cobra.CompletionFunc {
 		for i := range claims {
 			found = append(found, namespace+"/"+claims[i].Name)
 		}
+		return startingWith(found, typed), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeTo completes a flag to one of these values.
+func completeTo(cmd *cobra.Command, flag string, values ...string) {
+	fixed := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+	if err := cmd.RegisterFlagCompletionFunc(flag, fixed); err != nil {
+		panic(err) // the program is wrong: there is no such flag
+	}
+}
+
+// complete completes the flags that lead to a cluster, as kubectl does.
+func (f *peopleFlags) complete(cmd *cobra.Command, e Env) {
+	for flag, values := range map[string]func(clientcmdapi.Config) []string{
+		"context": func(c clientcmdapi.Config) []string { return slices.Collect(maps.Keys(c.Contexts)) },
+		"cluster": func(c clientcmdapi.Config) []string { return slices.Collect(maps.Keys(c.Clusters)) },
+		"user":    func(c clientcmdapi.Config) []string { return slices.Collect(maps.Keys(c.AuthInfos)) },
+	} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) { // the flag exists
+			config, err := f.config.ToRawKubeConfigLoader().RawConfig()
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveError
+			}
+			found := startingWith(values(config), typed)
+			slices.Sort(found)
+			return found, cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+	_ = cmd.RegisterFlagCompletionFunc("namespace", completeNamespace(f, e)) // the flag exists
+}
+
+// completeClass completes the name of a class of Mooring's.
+func completeClass(people *peopleFlags, e Env) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+		defer cancel()
+		session, err := people.open(ctx, e)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		classes, _, err := session.Classes(ctx)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var found []string
+		for name := range classes {
+			found = append(found, name)
+		}
+		slices.Sort(found)
 		return startingWith(found, typed), cobra.ShellCompDirectiveNoFileComp
 	}
 }

@@ -58,9 +58,11 @@ wrong, and with the exit code of "problems" if anything is.`,
 			return found.verdict()
 		},
 	}
-	people.flags(cmd)
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
+	people.flags(cmd, e)
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml, as docs/doctor.schema.json says; text for people without it")
+	completeTo(cmd, "output", "json", "yaml")
 	cmd.Flags().StringVar(&receipts, "receipts", "", "a `DIR` of receipts to compare with the live volumes")
+	_ = cmd.MarkFlagDirname("receipts") // the flag exists
 	return cmd
 }
 
@@ -69,6 +71,7 @@ func examine(ctx context.Context, s *session, receipts string) (diagnosis, error
 	if err != nil {
 		return diagnosis{}, err
 	}
+	patient.Command = s.env.version()
 	found := diagnosis{Provisioner: s.Names.Provisioner(), Findings: patient.Findings(time.Now()), Unseen: patient.Unseen(), NotVisible: patient.Hidden}
 	if receipts != "" {
 		drifted, err := checkReceipts(ctx, s, receipts)

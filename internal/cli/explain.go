@@ -90,9 +90,10 @@ func newExplain(e Env) *cobra.Command {
 			return explain(cmd.Context(), e, &people, output, args[0])
 		},
 	}
-	people.flags(command)
+	people.flags(command, e)
 	command.ValidArgsFunction = completeClaim(&people, e)
 	command.Flags().StringVarP(&output, "output", "o", "", "json or yaml, as docs/explain.schema.json says; text for people without it")
+	completeTo(command, "output", "json", "yaml")
 	return command
 }
 

@@ -49,7 +49,7 @@ func newList(e Env) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), e) },
 	}
-	f.people.flags(command)
+	f.people.flags(command, e)
 	flags := command.Flags()
 	flags.BoolVarP(&f.everywhere, "all-namespaces", "A", false, "of all namespaces")
 	flags.StringVar(&f.origin, "origin", "", "only mirrors of this claim: NAMESPACE/CLAIM")
@@ -61,6 +61,8 @@ func newList(e Env) *cobra.Command {
 	flags.StringVar(&f.fields, "field-selector", "", "field selector of the claims, such as metadata.name=data")
 	flags.StringVar(&f.sorting, "sort-by", "", "a column's name, such as age, or JSONPath of a field of -o json, such as '{.created}'")
 	completeOrigin(command, &f.people, e)
+	completeTo(command, "output", "wide", "json", "yaml", "name")
+	completeTo(command, "sort-by", sortable()...)
 	return command
 }
 

@@ -2,13 +2,14 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/fvbommel/sortorder"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/mooring-k8s/mooring/internal/inventory"
@@ -21,6 +22,18 @@ var sortColumns = map[string]string{
 	"namespace": "namespace", "name": "name", "class": "class", "volume": "volume",
 	"served-by": "servedBy", "granted-by": "grantedBy", "revoked": "revokedAt",
 	"metadata.creationtimestamp": "created", "metadata.name": "name", "metadata.namespace": "namespace",
+}
+
+// sortable are the names of columns, as a shell completes them.
+func sortable() []string {
+	var names []string
+	for name := range sortColumns {
+		if !strings.HasPrefix(name, "metadata.") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // sorting returns what brings rows into the order that --sort-by asks for.
@@ -53,14 +66,37 @@ func sorting(by string) (func([]inventory.Row), error) {
 			key, _ := valueAt(parser, row) // it could be read from a full row
 			all = append(all, keyed{key, row})
 		}
-		slices.SortStableFunc(all, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
+		slices.SortStableFunc(all, func(a, b keyed) int { return compareValues(a.key, b.key) })
 		for i := range all {
 			rows[i] = all[i].row
 		}
 	}, nil
 }
 
-// valueAt is the text of one field; times sort as text.
+// compareValues compares times as times, quantities as quantities, and all else
+// as kubectl does: numbers in a text by what they count, so that m2 is before
+// m10. What a row lacks comes first.
+func compareValues(a, b string) int {
+	at, aErr := time.Parse(time.RFC3339, a)
+	bt, bErr := time.Parse(time.RFC3339, b)
+	if aErr == nil && bErr == nil {
+		return at.Compare(bt)
+	}
+	aq, aErr := resource.ParseQuantity(a)
+	bq, bErr := resource.ParseQuantity(b)
+	if aErr == nil && bErr == nil {
+		return aq.Cmp(bq)
+	}
+	switch {
+	case a == b:
+		return 0
+	case sortorder.NaturalLess(a, b):
+		return -1
+	}
+	return 1
+}
+
+// valueAt is the text of one field.
 func valueAt(path *jsonpath.JSONPath, row inventory.Row) (string, error) {
 	data, err := json.Marshal(row)
 	if err != nil {

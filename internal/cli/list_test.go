@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -227,5 +228,23 @@ func TestListPrintsChanges(t *testing.T) {
 	var document struct{ Mirrors []inventory.Row }
 	if err := json.Unmarshal([]byte(printed(t, "json", listRows())), &document); err != nil || !slices.ContainsFunc(document.Mirrors, func(r inventory.Row) bool { return r.Key() == row.Key() }) {
 		t.Errorf("%v: %v", document, err)
+	}
+}
+
+// Values sort as what they are; what a row lacks comes first.
+func TestCompareValues(t *testing.T) {
+	for _, sorted := range [][]string{
+		{"", "-1", "9", "10", "1k"},
+		{"900Mi", "1Gi", "2G", "2Gi"},
+		{"", "2027-01-01T00:00:00Z", "2027-01-01T00:00:00.5Z", "2027-01-01T02:00:00+01:00"},
+		{"Bound", "Lost", "team-2", "team-10", "team-10a"},
+	} {
+		for i := range sorted {
+			for j := range sorted {
+				if got, want := compareValues(sorted[i], sorted[j]), cmp.Compare(i, j); got != want {
+					t.Errorf("%q and %q: %d, want %d", sorted[i], sorted[j], got, want)
+				}
+			}
+		}
 	}
 }

@@ -58,10 +58,11 @@ func newMap(e Env) *cobra.Command {
 			return draw(e.Out, mapDocument{Graph: graph, NotVisible: s.Hidden()})
 		},
 	}
-	people.flags(command)
+	people.flags(command, e)
 	command.Flags().StringVar(&origin, "origin", "", "only mirrors of this claim: NAMESPACE/CLAIM")
 	command.Flags().StringVarP(&output, "output", "o", "svg", "svg, dot, mermaid or json")
 	completeOrigin(command, &people, e)
+	completeTo(command, "output", "svg", "dot", "mermaid", "json")
 	return command
 }
 

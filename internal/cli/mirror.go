@@ -52,10 +52,11 @@ docs/exit-codes.md: 3 refused, 4 not bound in time, 25 you may not create it.`,
 	cmd.Flags().BoolVar(&m.readOnly, "read-only", false, "ask to read only")
 	cmd.Flags().BoolVar(&m.wait, "wait", true, "wait until the claim is bound or refused")
 	cmd.Flags().DurationVar(&m.timeout, "timeout", time.Minute, "how long to wait")
-	m.people.flags(cmd)
+	m.people.flags(cmd, e)
 	m.writing.flags(cmd)
 	cmd.ValidArgsFunction = completeClaim(&m.people, e)
 	_ = cmd.RegisterFlagCompletionFunc("into", completeNamespace(&m.people, e)) // the flag exists
+	_ = cmd.RegisterFlagCompletionFunc("class", completeClass(&m.people, e))    // the flag exists
 	return cmd
 }
 

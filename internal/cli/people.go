@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,12 +33,14 @@ type peopleFlags struct {
 	verbose     bool
 }
 
-func (f *peopleFlags) flags(cmd *cobra.Command) {
+// flags adds them to a command, with what a shell completes them to.
+func (f *peopleFlags) flags(cmd *cobra.Command, e Env) {
 	f.config = genericclioptions.NewConfigFlags(true)
 	f.config.AddFlags(cmd.Flags())
 	cmd.Flags().StringVar(&f.provisioner, "provisioner-name", os.Getenv(provisionerVariable),
 		"the provisioner name of the installation that is meant; unset: $"+provisionerVariable+", then the one installed, then "+mooringapi.DefaultProvisioner)
 	cmd.Flags().BoolVar(&f.verbose, "requests", false, "print on stderr how many requests were sent, and how long it took")
+	f.complete(cmd, e)
 }
 
 // session is a cluster that a command talks to.
@@ -45,6 +49,7 @@ type session struct {
 	// namespace is the one that the command line or the kubeconfig names.
 	namespace string
 	began     time.Time
+	sent      *requests
 	env       Env
 	verbose   bool
 	// assumed says that the provisioner name is a guess.
@@ -68,6 +73,8 @@ func (f *peopleFlags) open(ctx context.Context, e Env) (*session, error) {
 	config.QPS, config.Burst = -1, 0 // the server's own priority and fairness decides
 	config.UserAgent = "mooring/" + e.version()
 	config.WarningHandler = quiet{}
+	sent := &requests{}
+	config.Wrap(sent.count)
 	api, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
@@ -81,11 +88,22 @@ func (f *peopleFlags) open(ctx context.Context, e Env) (*session, error) {
 		return nil, err
 	}
 	cluster := &inventory.Cluster{API: api, Names: names}
-	if f.provisioner == "" {
-		cluster.Asked(1) // for the installed class
-	}
-	return &session{Cluster: cluster, namespace: namespace, began: began, env: e, verbose: f.verbose, assumed: !known}, nil
+	return &session{Cluster: cluster, namespace: namespace, began: began, sent: sent, env: e, verbose: f.verbose, assumed: !known}, nil
 }
+
+// requests counts the requests that are sent to the API server, of whatever kind.
+type requests struct{ atomic.Int64 }
+
+func (r *requests) count(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		r.Add(1)
+		return next.RoundTrip(request)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
 // quiet drops the API server's warnings: they are about the objects of others.
 type quiet struct{}
@@ -156,6 +174,6 @@ func (s *session) done(w io.Writer) {
 		fmt.Fprintf(w, "note: the provisioner name is not visible to you; %s is assumed. For another: --provisioner-name or $%s\n", s.Names.Provisioner(), provisionerVariable)
 	}
 	if s.verbose {
-		fmt.Fprintf(w, "requests: %d, %s\n", s.Requests(), time.Since(s.began).Round(time.Millisecond))
+		fmt.Fprintf(w, "requests: %d, %s\n", s.sent.Load(), time.Since(s.began).Round(time.Millisecond))
 	}
 }

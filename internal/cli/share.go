@@ -60,7 +60,7 @@ what stood there before is replaced.`,
 	cmd.Flags().StringVar(&expires, "expires", "", "when all grants of the claim end, as an RFC 3339 `TIME`")
 	_ = cmd.MarkFlagRequired("with") // the flag exists
 	cmd.ValidArgsFunction = completeClaim(&s.people, e)
-	s.flags(cmd)
+	s.flags(cmd, e)
 	return cmd
 }
 
@@ -95,12 +95,12 @@ written. What becomes of their mirrors is a matter of their class: docs/revocati
 	cmd.Flags().BoolVar(&readOnly, "read-only", false, "end the read-only grant only")
 	cmd.Flags().BoolVar(&readWrite, "read-write", false, "end the read-write grant only")
 	cmd.ValidArgsFunction = completeClaim(&s.people, e)
-	s.flags(cmd)
+	s.flags(cmd, e)
 	return cmd
 }
 
-func (s *sharing) flags(cmd *cobra.Command) {
-	s.people.flags(cmd)
+func (s *sharing) flags(cmd *cobra.Command, e Env) {
+	s.people.flags(cmd, e)
 	s.writing.flags(cmd)
 	s.writing.asking(cmd)
 }
@@ -199,15 +199,24 @@ func (s *session) originFor(ctx context.Context, key types.NamespacedName) (*cor
 
 // showChange tells which namespaces gain or lose access, and what looks wrong.
 func (s *session) showChange(ctx context.Context, w io.Writer, before, after *corev1.PersistentVolumeClaim) error {
+	p := &prose{width: terminalOf(w).width}
+	if err := s.describeChange(ctx, p, before, after); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, p.text.String())
+	return err
+}
+
+func (s *session) describeChange(ctx context.Context, p *prose, before, after *corev1.PersistentVolumeClaim) error {
 	now := time.Now()
 	old, next := grant.Parse(s.Names, before.Annotations), grant.Parse(s.Names, after.Annotations)
-	s.showGrants(w, after, next, now)
+	s.showGrants(p, after, next, now)
 	all, seen, err := s.Namespaces(ctx)
 	if err != nil {
 		return err
 	}
 	if !seen {
-		fmt.Fprintln(w, "Which namespaces gain or lose access cannot be shown: you may not list namespaces.")
+		p.add("", "Which namespaces gain or lose access cannot be shown: you may not list namespaces.")
 		return nil
 	}
 	namespaces := map[string]map[string]string{}
@@ -216,9 +225,9 @@ func (s *session) showChange(ctx context.Context, w io.Writer, before, after *co
 			namespaces[namespace.Name] = namespace.Labels
 		}
 	}
-	printChanges(w, grant.Compare(old, next, namespaces, now))
+	printChanges(p, grant.Compare(old, next, namespaces, now))
 	for _, warning := range warnings(next, namespaces, now) {
-		fmt.Fprintln(w, "warning:", warning)
+		p.warn(warning)
 	}
 	return nil
 }

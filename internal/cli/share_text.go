@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -16,35 +15,35 @@ import (
 
 // showGrants tells what will stand on the claim, when it ends, and what of it may
 // come as a surprise.
-func (s *session) showGrants(w io.Writer, after *corev1.PersistentVolumeClaim, next grant.Terms, now time.Time) {
+func (s *session) showGrants(p *prose, after *corev1.PersistentVolumeClaim, next grant.Terms, now time.Time) {
 	grants := 0
 	for _, key := range []string{s.Names.ReadWriteGrant(), s.Names.ReadOnlyGrant()} {
 		if selector, given := after.Annotations[key]; given {
-			fmt.Fprintf(w, "Grant: %s: %s\n", key, printable(selector))
+			p.hang("", "  ", "Grant: "+key+": "+selector)
 			grants++
 		}
 	}
 	if grants == 0 {
 		return
 	}
-	fmt.Fprintln(w, "Whoever may label namespaces can add to those it lets in, now and later.")
+	p.hang("", "  ", "Whoever may label namespaces can add to those it lets in, now and later.")
 	switch until := next.Expires(); {
 	case until.IsZero():
 	case until.After(now):
-		fmt.Fprintf(w, "It ends at %s.\n", moment(&until))
+		p.add("", "It ends at "+moment(&until)+".")
 	default:
-		fmt.Fprintf(w, "warning: it ended at %s and lets nobody in: give a later --expires, or end it with mooring unshare\n", moment(&until))
+		p.warn("it ended at " + moment(&until) + " and lets nobody in: give a later --expires, or end it with mooring unshare")
 	}
 	for _, problem := range next.Problems() {
-		fmt.Fprintf(w, "warning: %s\n", printable(problem.Error()))
+		p.warn(problem.Error())
 	}
 	if mirror.Origin(s.Names, after).Name != "" || inventory.ConditionOf(s.Names, after) != nil {
-		fmt.Fprintln(w, "warning: this claim is itself a mirror, and a mirror is never mirrored: the grant belongs on its origin")
+		p.warn("this claim is itself a mirror, and a mirror is never mirrored: the grant belongs on its origin")
 	}
 }
 
 // printChanges tells people who gains and who loses, by name.
-func printChanges(w io.Writer, changes []grant.Change) {
+func printChanges(p *prose, changes []grant.Change) {
 	groups := []struct {
 		title string
 		is    func(grant.Change) bool
@@ -56,7 +55,7 @@ func printChanges(w io.Writer, changes []grant.Change) {
 		{"Lose access", func(c grant.Change) bool { return c.After == grant.None }},
 	}
 	if len(changes) == 0 {
-		fmt.Fprintln(w, "No namespace that exists now gains or loses access.")
+		p.add("", "No namespace that exists now gains or loses access.")
 	}
 	for _, group := range groups {
 		var names []string
@@ -66,10 +65,12 @@ func printChanges(w io.Writer, changes []grant.Change) {
 			}
 		}
 		if len(names) > 0 {
-			fmt.Fprintf(w, "%s, %s: %s\n", group.title, namespaceCount(len(names)), strings.Join(names, ", "))
+			p.hang("", "  ", fmt.Sprintf("%s, %s: %s", group.title, namespaceCount(len(names)), strings.Join(names, ", ")))
 		}
 	}
 }
+
+func (p *prose) warn(text string) { p.hang("", "  ", "warning: "+text) }
 
 func namespaceCount(n int) string {
 	if n == 1 {

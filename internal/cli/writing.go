@@ -41,7 +41,9 @@ type writingFlags struct {
 
 func (f *writingFlags) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dryRun, "dry-run", dryRunNone, "none; client: only show what would be written; server: let the API server check it and store nothing")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", "print the object as json or yaml")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "print the object, a v1 PersistentVolumeClaim, as json or yaml")
+	completeTo(cmd, "output", "json", "yaml")
+	completeTo(cmd, "dry-run", dryRunNone, dryRunClient, dryRunServer)
 }
 
 // asking adds the flag of commands that ask before they write.

@@ -145,6 +145,7 @@ func controllers(p *Patient, now time.Time) []Finding {
 		if deployment.Status.ReadyReplicas == 0 {
 			found = append(found, problem(object, "kubectl --namespace "+deployment.Namespace+" describe pods -l "+instances, "none of its %d Pods is ready", deployment.Status.Replicas))
 		}
+		found = append(found, p.versions(object, deployment)...)
 		found = append(found, p.leading(object, p.leaseOf(deployment), deployment.Namespace, now)...)
 	}
 	return found

@@ -29,10 +29,11 @@ var (
 func healthy() *doctor.Patient {
 	return &doctor.Patient{
 		Names:     names,
+		Command:   "v0.1.0",
 		Reference: doctor.Kept,
 		Classes:   []storagev1.StorageClass{{ObjectMeta: metav1.ObjectMeta{Name: "pvc-mirror"}, Provisioner: names.Provisioner()}},
 		Deployments: []appsv1.Deployment{{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "mooring-system", Name: "mooring", Labels: map[string]string{"app.kubernetes.io/instance": "mooring"}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "mooring-system", Name: "mooring", Labels: map[string]string{"app.kubernetes.io/instance": "mooring", "app.kubernetes.io/version": "0.1.0"}},
 			Status:     appsv1.DeploymentStatus{Replicas: 2, ReadyReplicas: 2},
 		}},
 		Leases: []coordinationv1.Lease{{
@@ -66,6 +67,10 @@ func mirrorVolume(uid types.UID, namespace, name string) corev1.PersistentVolume
 	}
 }
 
+func runs(p *doctor.Patient, image string) {
+	p.Deployments[0].Spec.Template.Spec.Containers = []corev1.Container{{Name: "controller", Image: image}}
+}
+
 func said(reason mirror.Reason) []corev1.PersistentVolumeClaimCondition {
 	return []corev1.PersistentVolumeClaimCondition{{
 		Type: corev1.PersistentVolumeClaimConditionType(names.Condition()), Status: corev1.ConditionFalse, Reason: string(reason), Message: "why",
@@ -95,6 +100,14 @@ func TestFindings(t *testing.T) {
 		{"nobody holds the lease", func(p *doctor.Patient) { p.Leases[0].Spec.HolderIdentity = nil }, [4]string{"controller", "problem", "deployment/mooring-system/mooring", "no replica leads"}},
 		{"a cleanup holds the lease", func(p *doctor.Patient) { p.Leases[0].Spec.HolderIdentity = ptr.To("x_cleanup") }, [4]string{"controller", "problem", "deployment/mooring-system/mooring", "cleanup holds"}},
 		{"no lease", func(p *doctor.Patient) { p.Leases = nil }, [4]string{"controller", "note", "deployment/mooring-system/mooring", "no lease"}},
+		{"another version by its label", func(p *doctor.Patient) { p.Deployments[0].Labels["app.kubernetes.io/version"] = "0.2.0" },
+			[4]string{"controller", "note", "deployment/mooring-system/mooring", "it runs version 0.2.0, and this command is 0.1.0"}},
+		{"another version by its image", func(p *doctor.Patient) { runs(p, "r.example.com:5000/mooring:v0.3.0@sha256:00") },
+			[4]string{"controller", "note", "deployment/mooring-system/mooring", "it runs version 0.3.0, and this command is 0.1.0"}},
+		{"the same version by an image without tag", func(p *doctor.Patient) { runs(p, "r.example.com:5000/mooring@sha256:00") }, [4]string{}},
+		{"a version that is not seen", func(p *doctor.Patient) { delete(p.Deployments[0].Labels, "app.kubernetes.io/version") },
+			[4]string{"controller", "note", "deployment/mooring-system/mooring", "its version cannot be seen"}},
+		{"a command built between releases", func(p *doctor.Patient) { p.Command = "v0.1.0-12-gabcdef0-dirty"; runs(p, "mooring:0.3.0") }, [4]string{}},
 		{"rights lacking", func(p *doctor.Patient) { p.Rights["sa"] = []string{"patch persistentvolumes"} }, [4]string{"rights", "problem", "user/sa", "patch persistentvolumes"}},
 		{"a driver without recipe", func(p *doctor.Patient) {
 			p.Volumes = append(p.Volumes, corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{

@@ -25,6 +25,8 @@ import (
 // Patient is all that was read. What could not be is nil, and named in Hidden.
 type Patient struct {
 	Names mooringapi.Names
+	// Command is the version of the program that asks.
+	Command string
 	// Reference is what the cluster does with a dataSourceRef to another
 	// namespace: kept, dropped, or unknown.
 	Reference   Reference

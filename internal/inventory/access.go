@@ -22,7 +22,9 @@ type Reach struct {
 	// says that it is itself a mirror, of Origin.
 	Volume   *corev1.PersistentVolume
 	IsMirror bool
-	Origin   types.NamespacedName
+	// Unbound says that it asks to be one, and is not bound yet.
+	Unbound bool
+	Origin  types.NamespacedName
 	// OwnPods are those of the claim's namespace that use it.
 	OwnPods []string
 	// Spaces are the namespaces that are granted something or have mirrors.
@@ -86,7 +88,12 @@ func (c *Cluster) Access(ctx context.Context, key types.NamespacedName, edit fun
 }
 
 // ownVolume reads the claim's volume, and whether the claim is itself a mirror.
-func (c *Cluster) ownVolume(ctx context.Context, reach *Reach) error {
+func (c *Cluster) ownVolume(ctx context.Context, reach *Reach) (err error) {
+	if reach.Claim.Spec.VolumeName == "" {
+		reach.IsMirror, reach.Origin, err = c.seemsMirror(ctx, reach.Claim)
+		reach.Unbound = reach.IsMirror
+		return err
+	}
 	volume, err := c.Volume(ctx, reach.Claim.Spec.VolumeName)
 	if err != nil {
 		return err

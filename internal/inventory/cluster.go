@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -33,15 +32,8 @@ type Cluster struct {
 	API   kubernetes.Interface
 	Names mooringapi.Names
 
-	requests atomic.Int64
-	hidden   []string
+	hidden []string
 }
-
-// Requests returns how many requests were sent.
-func (c *Cluster) Requests() int64 { return c.requests.Load() }
-
-// Asked counts requests that were sent by others to the same end.
-func (c *Cluster) Asked(requests int) { c.requests.Add(int64(requests)) }
 
 // Hidden returns what this identity may not read, such as "persistentvolumes",
 // in the order of the questions, each once.
@@ -71,7 +63,6 @@ func one[T any](ctx context.Context, c *Cluster, what string, get func(context.C
 	if name == "" {
 		return Seen[T]{}, nil
 	}
-	c.requests.Add(1)
 	object, err := get(ctx, name, metav1.GetOptions{})
 	switch {
 	case err == nil:
@@ -116,10 +107,7 @@ const attempts = 3
 // the list begins, and that what came before does not count. A list that is
 // hidden is empty, and noted.
 func (c *Cluster) each(ctx context.Context, what string, options metav1.ListOptions, list pager.ListPageFunc, take func(runtime.Object) error) (seen bool, err error) {
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		c.requests.Add(1)
-		return list(ctx, options)
-	})
+	pages := pager.New(list)
 	pages.PageSize, pages.PageBufferSize = PageSize, 0
 	// The API server forgets where a list stood when it tidies up: once more then.
 	for range attempts {

@@ -66,13 +66,11 @@ type follower struct {
 }
 
 func (f *follower) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	f.requests.Add(1)
 	claims, err := f.API.CoreV1().PersistentVolumeClaims(f.listing.Namespace).List(ctx, f.narrow(options))
 	return claims, f.tell(err)
 }
 
 func (f *follower) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	f.requests.Add(1)
 	events, err := f.API.CoreV1().PersistentVolumeClaims(f.listing.Namespace).Watch(ctx, f.narrow(options))
 	return events, f.tell(err)
 }

@@ -3,6 +3,8 @@ package people_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,7 +17,13 @@ import (
 	"github.com/mooring-k8s/mooring/internal/mirror"
 )
 
-const exitNotAllowed = 25
+// The exit codes of docs/exit-codes.md.
+const (
+	exitNotAllowed    = 25
+	exitTooLittle     = 21
+	exitTooMuch       = 22
+	exitVolumeMissing = 35
+)
 
 // Each command as administrator, owner and tenant: how it ends, and what it says.
 func TestCommandsOfEachPerson(t *testing.T) {
@@ -23,11 +31,14 @@ func TestCommandsOfEachPerson(t *testing.T) {
 	w := gateOff.world(t)
 	w.isBound(w.mirror(w.tenantNS, "m", w.origin(w.ownerNS, "data", granting(tenantsOnly))))
 	w.origin(w.ownerNS, "private")
+	w.mirror(w.tenantNS, "waits", w.pendingOrigin(w.ownerNS, "pending", granting(tenantsOnly)))
+	retained := filepath.Join("..", "..", "examples", "retained-nfs.yaml")
 	type answer struct {
 		code int
 		text string
 	}
 	notOwners := answer{exitNotFound, "its owner's rights are needed"}
+	tooMuch, tooLittle := answer{exitTooMuch, "permission-excess"}, answer{exitTooLittle, "permission-missing"}
 	notFound := answer{exitNotFound, "does not exist or is not visible to you"}
 	for _, tc := range []struct {
 		args                 string
@@ -44,22 +55,31 @@ func TestCommandsOfEachPerson(t *testing.T) {
 		{"explain OWNER/data", answer{exitNotOurs, "mooring access OWNER/data"}, answer{exitNotOurs, "mooring access OWNER/data"}, notFound},
 		{"access OWNER/data", answer{0, "Mirrors: 1, of which revoked: 0."}, answer{0, "It has mirrors, which are not visible to you."}, notFound},
 		{"access TENANT/m", answer{exitIsMirror, "mooring access OWNER/data"}, notFound, answer{exitIsMirror, "mooring access OWNER/data"}},
+		{"access TENANT/waits", answer{exitIsMirror, "asks to mirror OWNER/pending, and is not bound yet"}, notFound, answer{exitIsMirror, "asks to mirror OWNER/pending, and is not bound yet"}},
 		{"list -n TENANT", answer{0, "Bound"}, answer{0, "persistentvolumeclaims of namespace TENANT"}, answer{0, "Bound"}},
 		{"list -A --origin OWNER/data -n TENANT -o name", answer{0, "TENANT/m"}, answer{0, "persistentvolumeclaims of all namespaces"}, answer{0, "TENANT/m"}},
 		{"map -n TENANT -o json", answer{0, `"name": "m"`}, answer{0, `"origins": []`}, answer{0, `"name": "m"`}},
+		{"drivers", answer{0, "nfs.csi.k8s.io"}, answer{0, "nfs.csi.k8s.io"}, answer{0, "nfs.csi.k8s.io"}},
+		{"retain check RETAINED", answer{0, ": ok"}, answer{0, ": ok"}, answer{0, ": ok"}},
+		// An administrator may do too much, the others too little.
+		{"retain preview RETAINED", tooMuch, tooLittle, tooLittle},
+		{"retain create RETAINED -o RECEIPT --approved-plan PLAN", tooMuch, tooLittle, tooLittle},
+		{"retain export pv/none", answer{exitVolumeMissing, "volume none is not there"}, tooLittle, tooLittle},
 		{"version", answer{0, "test"}, answer{0, "test"}, answer{0, "test"}},
 		{"completion bash", answer{0, "mooring"}, answer{0, "mooring"}, answer{0, "mooring"}},
 	} {
-		named := strings.NewReplacer("OWNER", w.ownerNS, "TENANT", w.tenantNS, "CLASS", class).Replace
+		named := strings.NewReplacer("OWNER", w.ownerNS, "TENANT", w.tenantNS, "CLASS", class, "RETAINED", retained,
+			"PLAN", "sha256:"+strings.Repeat("0", 64)).Replace
 		for _, by := range []struct {
 			who  person
 			want answer
 		}{{w.admin, tc.admin}, {w.owner, tc.owner}, {w.tenant, tc.tenant}} {
 			run := w.mooring
-			if strings.HasPrefix(tc.args, "version") || strings.HasPrefix(tc.args, "completion") {
+			if offline[strings.Join(strings.Fields(tc.args)[:min(2, len(strings.Fields(tc.args)))], " ")] {
 				run = w.withoutCluster
 			}
-			got := run(by.who, strings.Fields(named(tc.args))...)
+			line := strings.ReplaceAll(named(tc.args), "RECEIPT", filepath.Join(t.TempDir(), "receipt.json")) // a new one each time
+			got := run(by.who, strings.Fields(line)...)
 			if got.code != by.want.code || !strings.Contains(got.out+got.err, named(by.want.text)) {
 				t.Errorf("mooring %s as %s: want exit code %d and %q, got\n%s", tc.args, by.who.name, by.want.code, named(by.want.text), got)
 			}
@@ -78,6 +98,9 @@ func TestCommandsOfEachPerson(t *testing.T) {
 		}
 	}
 }
+
+// offline are the commands that take no kubeconfig.
+var offline = map[string]bool{"version": true, "completion bash": true, "drivers": true, "retain check": true}
 
 // withoutCluster runs a command that takes no kubeconfig.
 func (w *world) withoutCluster(_ person, args ...string) result {
@@ -191,11 +214,48 @@ status: {}
 		t.Errorf("printed\n%s\nwant\n%s", w.text(have), w.text(wanted))
 	}
 
+	// The states of mirror.
+	w.pendingOrigin(w.ownerNS, "pending", granting("type=tenant"))
+	golden(w.tenant, "mirror OWNER/pending --into TENANT --name w --class CLASS --timeout 2s", "persistentvolumeclaim/w created in namespace TENANT\n",
+		"waits: origin OWNER/pending is not bound yet\n"+
+			"mirror-waiting: claim TENANT/w is not bound after 2s; it stays, and is bound as soon as it can be. See: mooring explain TENANT/w\n"+
+			"next: Wait, or have the origin's owner see why the origin is pending.\n", 4)
+	golden(w.tenant, "mirror OWNER/data --into TENANT --name v --class CLASS --wait=false", "persistentvolumeclaim/v created in namespace TENANT\n", "", 0)
+	golden(w.tenant, "mirror OWNER/data --into TENANT --name s --class CLASS --dry-run=server", "persistentvolumeclaim/s would be created (server dry run) in namespace TENANT\n", "", 0)
+	golden(w.tenant, "mirror OWNER/data --into TENANT --name m --class CLASS", "",
+		"usage: there is a claim TENANT/m already, and it was left as it is: choose another --name, or see: mooring explain TENANT/m\nnext: Read mooring mirror --help.\n", 2)
+	golden(w.tenant, "mirror TENANT/m --into TENANT --class CLASS", "",
+		"usage: TENANT/m is in namespace TENANT already: use it there directly\nnext: Read mooring mirror --help.\n", 2)
+	w.prints(w.admin, "share "+w.ownerNS+"/data --with type=tenant --read-only --dry-run=client -o json", map[string]string{
+		names.ReadWriteGrant(): lab, names.ReadOnlyGrant(): "type=tenant"})
+	w.prints(w.admin, "unshare "+w.ownerNS+"/data --dry-run=server -o json", nil)
+	w.prints(w.admin, "unshare "+w.ownerNS+"/data --dry-run=server -o yaml", nil)
+
 	golden(w.admin, "unshare OWNER/data --yes", "Lose access, 1 namespace: TENANT\npersistentvolumeclaim/data changed\n", "", 0)
 	golden(w.owner, "unshare OWNER/data --yes", "OWNER/data is not shared: nothing to write.\n", notes, 0)
 	claim := &corev1.PersistentVolumeClaim{}
 	w.must(w.Get(t.Context(), client.ObjectKey{Namespace: w.tenantNS, Name: "m"}, claim), "get the mirror claim")
 	w.isSaid(claim, mirror.NotShared)
+}
+
+// prints checks that a command prints the claim data as Kubernetes' own schema has
+// it, and nothing else, with these grants.
+func (w *world) prints(who person, line string, grants map[string]string) {
+	w.Helper()
+	got := w.mooring(who, strings.Fields(line)...)
+	var claim corev1.PersistentVolumeClaim
+	if err := yaml.UnmarshalStrict([]byte(got.out), &claim); err != nil || got.code != 0 {
+		w.Fatalf("mooring %s prints no claim: %v\n%s", line, err, got)
+	}
+	has := map[string]string{}
+	for key, value := range claim.Annotations {
+		if strings.HasPrefix(key, names.Provisioner()) {
+			has[key] = value
+		}
+	}
+	if claim.Kind != "PersistentVolumeClaim" || claim.APIVersion != "v1" || claim.Namespace != w.ownerNS || claim.Name != "data" || !maps.Equal(has, grants) {
+		w.Errorf("mooring %s prints %s %s/%s with %v, want the grants %v", line, claim.Kind, claim.Namespace, claim.Name, has, grants)
+	}
 }
 
 func (w *world) text(value any) string {

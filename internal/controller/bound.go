@@ -157,6 +157,11 @@ func (r *claimReconciler) rerecord(ctx context.Context, cached *corev1.Persisten
 	if err != nil || claim == nil || review.Standing != mirror.Valid || review.Record == nil {
 		return err
 	}
+	// Somebody deleted the former claim's volume, it is as good as gone: once it is,
+	// the claim gets a new one of that name.
+	if volume.DeletionTimestamp != nil && !hasClaimRef(volume, claim) {
+		return nil
+	}
 	r.losses.withdraw(mirror.RecordOf(r.options.Names, known), r.began.at(time.Now()))
 	record := map[string]any{r.options.Names.RevokedAt(): nil}
 	for key, value := range review.Record {

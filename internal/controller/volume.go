@@ -91,7 +91,9 @@ func (r *volumeReconciler) keepForRestored(ctx context.Context, volume *corev1.P
 	if repaired, err := r.repair(ctx, volume, claim); err != nil || repaired {
 		return err
 	}
-	if ref := volume.Spec.ClaimRef; ref != nil && ref.Namespace == claim.Namespace && ref.Name == claim.Name {
+	// With the claim's own UID it is on its way to be bound; without any it would be
+	// Available to whoever has that name.
+	if ref := volume.Spec.ClaimRef; ref != nil && ref.UID != "" && ref.Namespace == claim.Namespace && ref.Name == claim.Name {
 		return nil
 	}
 	return r.mend(ctx, volume.Name)

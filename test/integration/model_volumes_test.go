@@ -132,7 +132,7 @@ func (c *checker) origin(key client.ObjectKey) {
 	}
 	held := slices.Contains(origin.Finalizers, names.Finalizer())
 	switch {
-	case held && len(possible) == 0:
+	case held && len(possible) == 0 && !c.isDoubted(key):
 		c.say(origin, nil, "it has the finalizer and no mirror")
 	case held && origin.DeletionTimestamp != nil && origin.Annotations[names.AllowDeletion()] == "true":
 		c.say(origin, nil, "its owner lets it go, and it has the finalizer")
@@ -148,6 +148,18 @@ func (c *checker) origin(key client.ObjectKey) {
 	case origin.DeletionTimestamp == nil && origin.Status.Phase != corev1.ClaimBound:
 		c.say(origin, nil, "it is %s", origin.Status.Phase)
 	}
+}
+
+// isDoubted reports whether a claim that names an origin is bound to a volume of
+// Mooring's which has lost its record and its label: it may be that origin's.
+func (c *checker) isDoubted(origin client.ObjectKey) bool {
+	for _, claim := range c.claims {
+		volume := c.volumes[claim.Spec.VolumeName]
+		if volume != nil && slices.Contains(named(claim), origin.String()) && mirror.IsFormer(names, volume) {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *model) deletedByHand(volume string) bool {

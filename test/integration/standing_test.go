@@ -76,24 +76,78 @@ func (w *world) isSafe(volume *corev1.PersistentVolume) {
 
 // TestReleasedForRestored is a mirror volume that is Released until its claim,
 // restored from a backup under another UID, is granted again: a driver that
-// deletes what is Released must never take it for its own.
+// deletes what is Released must never take it for its own, and nobody may be bound
+// to it, whatever is edited. Should the binder be faster and give it to the
+// restored claim, whose name it has, that one is told that it is not let in.
 func TestReleasedForRestored(t *testing.T) {
+	for name, edit := range map[string]string{
+		"policy and provisioner": `{"metadata":{"annotations":{"pv.kubernetes.io/provisioned-by":null}},"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`,
+		"UID":                    `{"spec":{"claimRef":{"uid":null,"resourceVersion":null}}}`,
+		"claimRef":               `{"spec":{"claimRef":null}}`,
+		"claimRef's name":        `{"spec":{"claimRef":{"uid":null,"name":"thief","resourceVersion":null}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEachGate(t, func(w *world) {
+				o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
+				claim := w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o)
+				volume := w.isBound(claim)
+				w.merge(volume, `{"metadata":{"finalizers":["example.com/held"]}}`) // until the claim is back
+				w.grantTo(o.PersistentVolumeClaim, "nobody=yes")
+				w.isSaid(claim, corev1.ConditionFalse, mirror.NotShared)
+				restored := claim.DeepCopy()
+				restored.ObjectMeta = metaNamed(claim.Name)
+				restored.Namespace, restored.Annotations = claim.Namespace, map[string]string{names.Origin(): o.Namespace + "/" + o.Name}
+				w.must(w.Delete(w.Context(), claim), "delete the claim")
+				w.isGone(claim)
+				w.must(w.Create(w.Context(), restored), "create it anew from its manifest")
+				w.merge(volume, edit)
+				w.isSafe(volume)
+				w.until("nobody can be bound to it", func(ctx context.Context) string {
+					w.must(w.Get(ctx, keyOf(volume), volume), "get the volume")
+					w.must(w.Get(ctx, keyOf(restored), restored), "get the claim")
+					ref := volume.Spec.ClaimRef
+					if ref == nil || ref.Name != claim.Name {
+						return "its claimRef is another's"
+					}
+					isReleased := ref.UID == claim.UID && volume.Status.Phase == corev1.VolumeReleased
+					isTold := ref.UID == restored.UID && conditionOf(restored).Reason == string(mirror.NotShared)
+					return unless(isReleased || isTold, string(volume.Status.Phase))
+				}, volume, restored)
+				w.merge(volume, `{"metadata":{"finalizers":null}}`)
+			})
+		})
+	}
+}
+
+// TestVolumeGoesBeforeItsClaimIsBack restores a claim whose former volume is being
+// deleted: that one is let go, and the claim gets another of its name.
+func TestVolumeGoesBeforeItsClaimIsBack(t *testing.T) {
 	onEachGate(t, func(w *world) {
 		o := w.origin(w.namespace("owner", nil), "data", granting(tenantsOnly))
 		claim := w.mirror(w.namespace("tenant", map[string]string{"type": "tenant"}), "m", o)
 		volume := w.isBound(claim)
-		w.merge(volume, `{"metadata":{"finalizers":["example.com/held"]}}`) // until the claim is back
-		w.grantTo(o.PersistentVolumeClaim, "nobody=yes")
-		w.isSaid(claim, corev1.ConditionFalse, mirror.NotShared)
-		restored := claim.DeepCopy()
-		restored.ObjectMeta = metaNamed(claim.Name)
-		restored.Namespace, restored.Annotations = claim.Namespace, map[string]string{names.Origin(): o.Namespace + "/" + o.Name}
+		w.merge(volume, `{"metadata":{"finalizers":["example.com/held"]}}`)
 		w.must(w.Delete(w.Context(), claim), "delete the claim")
 		w.isGone(claim)
+		w.isTerminating(volume)
+		restored := claim.DeepCopy()
+		restored.ObjectMeta = metaNamed(claim.Name)
+		restored.Namespace, restored.Annotations = claim.Namespace, map[string]string{
+			names.Origin(): o.Namespace + "/" + o.Name, "pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
 		w.must(w.Create(w.Context(), restored), "create it anew from its manifest")
-		w.merge(volume, `{"metadata":{"annotations":{"pv.kubernetes.io/provisioned-by":null}},"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`)
-		w.isSafe(volume)
+		w.until("it is lost", func(ctx context.Context) string {
+			w.must(w.Get(ctx, keyOf(restored), restored), "get the claim")
+			return unless(restored.Status.Phase == corev1.ClaimLost, string(restored.Status.Phase))
+		}, restored, volume)
 		w.merge(volume, `{"metadata":{"finalizers":null}}`)
+		w.until("it is bound to a volume that lives", func(ctx context.Context) string {
+			w.must(w.Get(ctx, keyOf(restored), restored), "get the claim")
+			now := &corev1.PersistentVolume{ObjectMeta: metaNamed(volume.Name)}
+			if err := w.Get(ctx, keyOf(now), now); err != nil {
+				return err.Error()
+			}
+			return unless(now.UID != volume.UID && now.DeletionTimestamp == nil && restored.Status.Phase == corev1.ClaimBound, string(restored.Status.Phase))
+		}, restored, volume)
 	})
 }
 

@@ -10,6 +10,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 # How long each fuzz target runs in `make test`.
 # A number of executions (1000x) or a time (10m).
 FUZZTIME ?= 1000x
+# What `make bench` measures: small, default or full.
+BENCH ?= default
 OPERATIONS ?= 2000
 SEED ?= 0
 # What further flags `go test` gets, such as TESTFLAGS='-run TestGrant'.
@@ -65,7 +67,7 @@ image: ## Build the controller's image: IMAGE=<registry>/<repository>:<tag>, ARC
 test: test-unit test-fuzz test-integration try-csinode try-nfs ## Run all tests that this machine can run, and say which it cannot.
 
 .PHONY: test-all
-test-all: lint verify-generated test-unit test-fuzz test-integration test-csinode test-nfs demo test-node test-model ## All that is checked before a change is taken; fails where something cannot be run.
+test-all: lint verify-generated test-unit test-fuzz test-integration test-csinode test-nfs demo test-node test-model test-bench ## All that is checked before a change is taken; fails where something cannot be run.
 
 .PHONY: test-unit
 test-unit: tell-race ## Run the unit tests, without any server.
@@ -125,6 +127,19 @@ test-model: tell-race controlplane build ## Apply random operations, other ones 
 test-node: ## See Pods share data through mirrors, on real kubelets (root; builds long, once).
 	@test/node/run.sh $(TESTFLAGS)
 
+# Figures are for a machine that does nothing else. -resume goes on with a run
+# that was interrupted, -run REGEXP measures some cases again, -page only writes
+# the page again: BENCHFLAGS.
+.PHONY: bench
+bench: controlplane ## Measure speed and size, and write docs/benchmarks.md: BENCH=small (to .cache), default (20 min), full (hours).
+	@cd test/bench && go run -buildvcs=false . -mode=$(BENCH) $(BENCHFLAGS)
+
+# Its statistics and verdicts, and that it runs.
+.PHONY: test-bench
+test-bench: tell-race ## Test the benchmarks: their arithmetic, and a run of BENCH=small.
+	@cd test/bench && go test $(RACE) -count=1 ./...
+	@$(MAKE) bench BENCH=small BENCHFLAGS=
+
 ##@ Check
 
 .PHONY: lint
@@ -140,6 +155,8 @@ lint: $(GOLANGCI_LINT) ## Run the linters over every module, and check that the 
 	@cd test/csinode && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
 	@echo "lint: test/node module"
 	@cd test/node && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
+	@echo "lint: test/bench module"
+	@cd test/bench && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
 
 .PHONY: generate
 generate: ## Write what is generated again, such as docs/reasons.md.

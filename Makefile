@@ -24,7 +24,11 @@ INTEGRATION_TIMEOUT ?= 30m
 RACE := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
 
 GOLANGCI_LINT := .cache/tools/golangci-lint
-LDFLAGS := -s -w -X main.version=$(VERSION)
+SBOM_TOOL := .cache/tools/cyclonedx-gomod
+# When the last commit was made: what is built depends on no clock.
+COMMIT_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
+COMMIT_DATE ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commitDate=$(COMMIT_DATE)
 # Without -buildvcs=false a build fails where git distrusts the owner of the
 # checkout; the version is stamped by LDFLAGS anyway.
 GOBUILD := go build -buildvcs=false -trimpath -ldflags '$(LDFLAGS)'
@@ -61,13 +65,22 @@ image: ## Build the controller's image: IMAGE=<registry>/<repository>:<tag>, ARC
 	@IMAGE='$(IMAGE)' ARCH='$(ARCH)' CONTAINER_TOOL='$(CONTAINER_TOOL)' tools/image.sh \
 		"CGO_ENABLED=0 GOOS=linux GOARCH=\$$ARCH $(GOBUILD) -o bin/image/mooring-controller ./cmd/mooring-controller"
 
+.PHONY: release
+release: $(SBOM_TOOL) ## Build archives for Linux and macOS, lists of parts, chart and checksums into dist/.
+	@cd tools/release && go build -buildvcs=false -o ../../.cache/tools/release .
+	@.cache/tools/release --sbom $(SBOM_TOOL) --version '$(VERSION)' --epoch '$(COMMIT_EPOCH)'
+
+$(SBOM_TOOL): tools/release/go.mod tools/release/go.sum
+	@echo "release: building cyclonedx-gomod, once"
+	@cd tools/release && CGO_ENABLED=0 go build -buildvcs=false -trimpath -o ../../$@ github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
+
 ##@ Test
 
 .PHONY: test
 test: test-unit test-fuzz test-integration try-csinode try-nfs ## Run all tests that this machine can run, and say which it cannot.
 
 .PHONY: test-all
-test-all: lint verify-generated test-unit test-fuzz test-integration test-csinode test-nfs demo test-node test-model test-bench ## All that is checked before a change is taken; fails where something cannot be run.
+test-all: lint verify-generated test-unit test-fuzz test-integration test-csinode test-nfs demo test-node test-model test-bench test-release ## All that is checked before a change is taken; fails where something cannot be run.
 
 .PHONY: test-unit
 test-unit: tell-race ## Run the unit tests, without any server.
@@ -140,6 +153,11 @@ test-bench: tell-race ## Test the benchmarks: their arithmetic, and a run of BEN
 	@cd test/bench && go test $(RACE) -count=1 ./...
 	@$(MAKE) bench BENCH=small BENCHFLAGS=
 
+# Not part of `make test`: it compiles for four platforms.
+.PHONY: test-release
+test-release: ## Build a release twice, from two checkouts of HEAD, and see equal digests, a chart that loads, programs that run.
+	@tools/release/test.sh
+
 ##@ Check
 
 .PHONY: lint
@@ -157,6 +175,8 @@ lint: $(GOLANGCI_LINT) ## Run the linters over every module, and check that the 
 	@cd test/node && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
 	@echo "lint: test/bench module"
 	@cd test/bench && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
+	@echo "lint: tools/release module"
+	@cd tools/release && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
 
 .PHONY: generate
 generate: ## Write what is generated again, such as docs/reasons.md.

@@ -13,8 +13,8 @@ import (
 	"github.com/mooring-k8s/mooring/internal/cli"
 )
 
-// version is set when a release is linked.
-var version string
+// version and commitDate are set by the Makefile when the program is linked.
+var version, commitDate string
 
 func main() { os.Exit(run()) }
 
@@ -25,5 +25,7 @@ func run() int {
 	// never answers, such as a FIFO, must not keep the program alive.
 	defer context.AfterFunc(ctx, stop)()
 	plugin := strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl-")
-	return cli.Run(ctx, os.Args[1:], cli.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Plugin: plugin, Version: version})
+	return cli.Run(ctx, os.Args[1:], cli.Env{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Plugin: plugin, Version: version, CommitDate: commitDate,
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -23,7 +24,7 @@ type result struct {
 func mooring(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code := cli.Run(t.Context(), args, cli.Env{Out: &out, Err: &errs, Version: "v1.2.3"})
+	code := cli.Run(t.Context(), args, cli.Env{Out: &out, Err: &errs, Version: "v1.2.3", CommitDate: "2026-01-02T03:04:05Z"})
 	return result{code, out.String(), errs.String()}
 }
 
@@ -160,8 +161,21 @@ func TestOutputIsCutOff(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	if r := mooring(t, "version"); r.out != "v1.2.3\n" {
-		t.Errorf("got %q", r.out)
+	platform := runtime.GOOS + "/" + runtime.GOARCH
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"version"}, "version:     v1.2.3\ncommit date: 2026-01-02T03:04:05Z\nGo:          " + runtime.Version() + "\nplatform:    " + platform + "\n"},
+		{[]string{"version", "-o", "json"}, "{\n  \"version\": \"v1.2.3\",\n  \"commitDate\": \"2026-01-02T03:04:05Z\",\n  \"goVersion\": \"" +
+			runtime.Version() + "\",\n  \"platform\": \"" + platform + "\"\n}\n"},
+	} {
+		if r := mooring(t, tc.args...); r.out != tc.want {
+			t.Errorf("%v: got %q, want %q", tc.args, r.out, tc.want)
+		}
+	}
+	if r := mooring(t, "version", "-o", "xml"); r.code != exit(retain.Usage) {
+		t.Errorf("-o xml ended with %d: %s", r.code, r.err)
 	}
 }
 

@@ -26,6 +26,9 @@ type Env struct {
 	Plugin bool
 	// Version of the program; empty for that of the build.
 	Version string
+	// CommitDate is when the last commit of the program was made, in RFC 3339;
+	// empty where that is not known.
+	CommitDate string
 }
 
 // Run carries out one command line and returns the exit code

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -19,12 +20,40 @@ func (e Env) version() string {
 	return info.Main.Version
 }
 
+// buildInfo is what this program was made of.
+type buildInfo struct {
+	Version string `json:"version"`
+	// CommitDate is when its last commit was made; empty for a build that was not
+	// made by this repository's Makefile.
+	CommitDate string `json:"commitDate,omitempty"`
+	GoVersion  string `json:"goVersion"`
+	Platform   string `json:"platform"`
+}
+
 func newVersion(e Env) *cobra.Command {
-	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
-		Example: "  mooring version",
-		Args:    cobra.NoArgs,
-		Run:     func(*cobra.Command, []string) { fmt.Fprintln(e.Out, e.version()) },
+	var output string
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version, when its commit was made, Go's version and the platform",
+		Example: `  mooring version
+  mooring version -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			info := buildInfo{e.version(), e.CommitDate, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+			if output != "" {
+				return encode(e.Out, output, info)
+			}
+			date := info.CommitDate
+			if date == "" {
+				date = "unknown"
+			}
+			fmt.Fprintf(e.Out, "version:     %s\ncommit date: %s\nGo:          %s\nplatform:    %s\n", info.Version, date, info.GoVersion, info.Platform)
+			return nil
+		},
 	}
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml; text for people without it")
+	return cmd
 }

@@ -61,7 +61,7 @@ func (r release) archive(ctx context.Context, work string, p platform, completio
 		if err != nil {
 			return err
 		}
-		content, err := os.ReadFile(path)
+		content, err := os.ReadFile(path) //nolint:gosec // what was built above
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (r release) chart() error {
 // stamped returns Chart.yaml with the release's version.
 func stamped(content []byte, version string) ([]byte, error) {
 	if len(chartVersion.FindAll(content, -1)) != 2 {
-		return nil, errors.New("Chart.yaml: expected one line `version:` and one `appVersion:`")
+		return nil, errors.New("the chart's Chart.yaml: expected one line `version:` and one `appVersion:`")
 	}
 	return chartVersion.ReplaceAll(content, []byte("$1: "+version)), nil
 }

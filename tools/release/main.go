@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work) //nolint:errcheck // a directory of the system's own for what is temporary
+	defer os.RemoveAll(work)
 	return r.make(ctx, work)
 }
 

@@ -102,7 +102,7 @@ func TestStamped(t *testing.T) {
 	if want := "name: mooring\nversion: 1.2.3\nappVersion: 1.2.3\nkubeVersion: x\n"; err != nil || string(got) != want {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
-	if _, err := stamped([]byte("version: 0.1.0\n"), "1.2.3"); err == nil || err.Error() != "Chart.yaml: expected one line `version:` and one `appVersion:`" {
+	if _, err := stamped([]byte("version: 0.1.0\n"), "1.2.3"); err == nil || err.Error() != "the chart's Chart.yaml: expected one line `version:` and one `appVersion:`" {
 		t.Errorf("got %v", err)
 	}
 }

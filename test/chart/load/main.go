@@ -40,7 +40,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a directory of the system's own for what is temporary
+	defer os.RemoveAll(dir)
 	if err := chartutil.ExpandFile(dir, args[archive]); err != nil {
 		return err
 	}

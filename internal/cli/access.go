@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mooring-k8s/mooring/internal/grant"
 	"github.com/mooring-k8s/mooring/internal/inventory"
@@ -74,6 +75,7 @@ func newAccess(e Env) *cobra.Command {
 	completeTo(f.command, "output", "json", "yaml")
 	flags.StringVar(&f.selector, asOfFlag, "", "try this label `SELECTOR` in place of the read-write grant")
 	flags.StringVar(&f.reader, asOfReadOnlyFlag, "", "try this label `SELECTOR` in place of the read-only grant")
+	completeSelectors(f.command, &f.people, e, asOfFlag, asOfReadOnlyFlag)
 	return f.command
 }
 
@@ -101,7 +103,7 @@ func (f *accessFlags) run(ctx context.Context, e Env, arg string) error {
 		return err
 	case reach.Unbound:
 		s.done(e.Err)
-		return &end{endIsMirror, "claim " + key.String() + " asks to mirror " + reach.Origin.String() + ", and is not bound yet, so that it reaches nobody's data: mooring explain " + key.String()}
+		return &end{endIsMirror, unboundText(key, reach.Origin)}
 	case reach.IsMirror:
 		s.done(e.Err)
 		return &end{endIsMirror, "claim " + key.String() + " is itself a mirror, of " + reach.Origin.String() + ", whose owner says who may reach the data: mooring access " + reach.Origin.String()}
@@ -117,6 +119,15 @@ func (f *accessFlags) run(ctx context.Context, e Env, arg string) error {
 	}
 	s.done(e.Err)
 	return err
+}
+
+// unboundText says what a mirror claim without data asks for, and how to go on.
+func unboundText(claim, origin types.NamespacedName) string {
+	asks := "asks to mirror " + origin.String()
+	if origin.Name == "" {
+		asks = "asks for a mirror, and names no origin that can be meant"
+	}
+	return "claim " + claim.String() + " " + asks + ", and is not bound yet, so that it reaches nobody's data: mooring explain " + claim.String()
 }
 
 // edit returns what leaves annotations as the flags ask; nil without them.

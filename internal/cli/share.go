@@ -60,6 +60,7 @@ what stood there before is replaced.`,
 	cmd.Flags().StringVar(&expires, "expires", "", "when all grants of the claim end, as an RFC 3339 `TIME`")
 	_ = cmd.MarkFlagRequired("with") // the flag exists
 	cmd.ValidArgsFunction = completeClaim(&s.people, e)
+	completeSelectors(cmd, &s.people, e, "with")
 	s.flags(cmd, e)
 	return cmd
 }

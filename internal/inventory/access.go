@@ -22,7 +22,8 @@ type Reach struct {
 	// says that it is itself a mirror, of Origin.
 	Volume   *corev1.PersistentVolume
 	IsMirror bool
-	// Unbound says that it asks to be one, and is not bound yet.
+	// Unbound says that it asks to be one, and is not bound yet: Origin is
+	// empty where it names none that can be meant.
 	Unbound bool
 	Origin  types.NamespacedName
 	// OwnPods are those of the claim's namespace that use it.
@@ -91,6 +92,8 @@ func (c *Cluster) Access(ctx context.Context, key types.NamespacedName, edit fun
 func (c *Cluster) ownVolume(ctx context.Context, reach *Reach) (err error) {
 	if reach.Claim.Spec.VolumeName == "" {
 		reach.IsMirror, reach.Origin, err = c.seemsMirror(ctx, reach.Claim)
+		// One whose reference is missing or broken asks for a mirror all the same.
+		reach.IsMirror = reach.IsMirror || mirror.AsksForMirror(c.Names, reach.Claim) || ConditionOf(c.Names, reach.Claim) != nil
 		reach.Unbound = reach.IsMirror
 		return err
 	}

@@ -31,6 +31,7 @@ func TestCommandsOfEachPerson(t *testing.T) {
 	w := gateOff.world(t)
 	w.isBound(w.mirror(w.tenantNS, "m", w.origin(w.ownerNS, "data", granting(tenantsOnly))))
 	w.origin(w.ownerNS, "private")
+	w.isSaid(w.mirror(w.tenantNS, "nameless", origin{PersistentVolumeClaim: named(w.ownerNS, "none")}, annotating(names.Origin(), "nonsense")), mirror.OriginMalformed)
 	w.mirror(w.tenantNS, "waits", w.pendingOrigin(w.ownerNS, "pending", granting(tenantsOnly)))
 	retained := filepath.Join("..", "..", "examples", "retained-nfs.yaml")
 	type answer struct {
@@ -40,6 +41,7 @@ func TestCommandsOfEachPerson(t *testing.T) {
 	notOwners := answer{exitNotFound, "its owner's rights are needed"}
 	tooMuch, tooLittle := answer{exitTooMuch, "permission-excess"}, answer{exitTooLittle, "permission-missing"}
 	notFound := answer{exitNotFound, "does not exist or is not visible to you"}
+	var tried [][]string
 	for _, tc := range []struct {
 		args                 string
 		admin, owner, tenant answer
@@ -59,15 +61,19 @@ func TestCommandsOfEachPerson(t *testing.T) {
 		{"list -n TENANT", answer{0, "Bound"}, answer{0, "persistentvolumeclaims of namespace TENANT"}, answer{0, "Bound"}},
 		{"list -A --origin OWNER/data -n TENANT -o name", answer{0, "TENANT/m"}, answer{0, "persistentvolumeclaims of all namespaces"}, answer{0, "TENANT/m"}},
 		{"map -n TENANT -o json", answer{0, `"name": "m"`}, answer{0, `"origins": []`}, answer{0, `"name": "m"`}},
+		{"access TENANT/nameless", answer{exitIsMirror, "asks for a mirror, and names no origin that can be meant"}, notFound, answer{exitIsMirror, "mooring explain TENANT/nameless"}},
 		{"drivers", answer{0, "nfs.csi.k8s.io"}, answer{0, "nfs.csi.k8s.io"}, answer{0, "nfs.csi.k8s.io"}},
 		{"retain check RETAINED", answer{0, ": ok"}, answer{0, ": ok"}, answer{0, ": ok"}},
 		// An administrator may do too much, the others too little.
 		{"retain preview RETAINED", tooMuch, tooLittle, tooLittle},
 		{"retain create RETAINED -o RECEIPT --approved-plan PLAN", tooMuch, tooLittle, tooLittle},
 		{"retain export pv/none", answer{exitVolumeMissing, "volume none is not there"}, tooLittle, tooLittle},
+		{"retain verify none.json", answer{15, "receipt-invalid"}, answer{15, "receipt-invalid"}, answer{15, "receipt-invalid"}},
+		{"retain kubeconfig", answer{2, "--server"}, answer{2, "--server"}, answer{2, "--server"}},
 		{"version", answer{0, "test"}, answer{0, "test"}, answer{0, "test"}},
 		{"completion bash", answer{0, "mooring"}, answer{0, "mooring"}, answer{0, "mooring"}},
 	} {
+		tried = append(tried, strings.Fields(tc.args))
 		named := strings.NewReplacer("OWNER", w.ownerNS, "TENANT", w.tenantNS, "CLASS", class, "RETAINED", retained,
 			"PLAN", "sha256:"+strings.Repeat("0", 64)).Replace
 		for _, by := range []struct {
@@ -88,6 +94,7 @@ func TestCommandsOfEachPerson(t *testing.T) {
 			}
 		}
 	}
+	everyCommandIsAmong(t, append(tried, []string{"doctor"}))
 	// What other tests break is doctor's too: only what it cannot see is certain.
 	w.says(w.mooring(w.admin, "doctor"), w.mooring(w.admin, "doctor").code, "ok      classes")
 	for _, who := range []person{w.owner, w.tenant} {
@@ -99,8 +106,27 @@ func TestCommandsOfEachPerson(t *testing.T) {
 	}
 }
 
+// everyCommandIsAmong fails if there is a command that none of these lines calls.
+func everyCommandIsAmong(t *testing.T, lines [][]string) {
+	t.Helper()
+	root := cli.NewRoot(cli.Env{})
+	called := map[string]bool{}
+	for _, line := range lines {
+		command, _, err := root.Find(line)
+		noError(t, err, "find the command of %v", line)
+		called[command.CommandPath()] = true
+	}
+	for queue := root.Commands(); len(queue) > 0; queue = queue[1:] {
+		command := queue[0]
+		if !command.HasSubCommands() && !called[command.CommandPath()] {
+			t.Errorf("%s is not tried as each person", command.CommandPath())
+		}
+		queue = append(queue, command.Commands()...)
+	}
+}
+
 // offline are the commands that take no kubeconfig.
-var offline = map[string]bool{"version": true, "completion bash": true, "drivers": true, "retain check": true}
+var offline = map[string]bool{"version": true, "completion bash": true, "drivers": true, "retain check": true, "retain kubeconfig": true}
 
 // withoutCluster runs a command that takes no kubeconfig.
 func (w *world) withoutCluster(_ person, args ...string) result {

@@ -48,6 +48,10 @@ func TestCompletion(t *testing.T) {
 		{w.admin, []string{"explain", "--output", "j"}, []string{"json"}},
 		{w.admin, []string{"access", "-o", "y"}, []string{"yaml"}},
 		{w.admin, []string{"doctor", "-o", ""}, []string{"json", "yaml"}},
+		{w.admin, []string{"share", "--with", "ty"}, []string{"type"}},
+		{w.admin, []string{"share", "--with", "type=t"}, []string{"type=tenant"}},
+		{w.admin, []string{"access", "--as-of-selector", "a=b,type=t"}, []string{"a=b,type=tenant"}},
+		{w.admin, []string{"access", "--as-of-read-only-selector", "type="}, []string{"type=tenant"}},
 		{w.admin, []string{"doctor", "--context", ""}, []string{w.context(w.admin)}},
 	} {
 		got := w.completes(tc.who, tc.typed...)
@@ -56,6 +60,9 @@ func TestCompletion(t *testing.T) {
 				t.Errorf("%v completes to %q, want %q among it", tc.typed, got, want)
 			}
 		}
+	}
+	if got := w.completes(w.tenant, "share", "--with", "type="); strings.Contains(got, "tenant") {
+		t.Errorf("a tenant is told of labels: %q", got)
 	}
 	if got := w.completes(w.tenant, "list", "-n", ""); strings.Contains(got, w.ownerNS) {
 		t.Errorf("a tenant is told of namespaces: %q", got)

@@ -3,18 +3,16 @@ package main
 import (
 	"context"
 	"errors"
-	"strings"
 )
 
 // keptAndSharedScene is where both doors meet: a mirror of a retained volume.
 func keptAndSharedScene(ctx context.Context, s *stage) error {
 	const namespace, name = "team-b", "projects"
-	owner, claim, _ := strings.Cut(retainedClaim, "/")
 	s.tell.say("The owner of the retained volume's claim lets one namespace in, by its name, and that namespace asks.")
-	if err := s.types(ctx, "annotate", "pvc", "-n", owner, claim, s.names.ReadWriteGrant()+"=kubernetes.io/metadata.name="+namespace); err != nil {
+	if _, err := s.mooring(ctx, exitOK, "share", retainedClaim, "--with", "kubernetes.io/metadata.name="+namespace, "--yes"); err != nil {
 		return err
 	}
-	if err := s.types(ctx, "apply", "-f", "examples/share/mirror-of-retained.yaml"); err != nil {
+	if _, err := s.mooring(ctx, exitOK, "mirror", retainedClaim, "--into", namespace); err != nil {
 		return err
 	}
 	if err := s.mirrors(ctx, namespace, name, retainedClaim); err != nil {

@@ -11,14 +11,17 @@ import (
 // narrowed, and who asks to read gets a volume that is mounted read-only.
 func readOnlyScene(ctx context.Context, s *stage) error {
 	const namespace, name, origin = "team-b", "archive", "library/archive"
-	s.tell.say("The library lets every project read its archive: read-only-target-ns-labels. Team-b asks for ReadWriteMany.")
+	s.tell.say("The library lets every project read its archive: read-only-target-ns-labels. Team-b asks to write, too.")
 	if err := s.types(ctx, "apply", "-f", "examples/share/read-only-origin.yaml"); err != nil {
 		return err
 	}
 	if err := s.opens(ctx, "library", "archive"); err != nil {
 		return err
 	}
-	if err := s.asksInVain(ctx, refusal{namespace, name, "GrantReadOnly"}, "examples/share/refused-read-write.yaml"); err != nil {
+	if _, err := s.mooring(ctx, exitMirrorRefused, "mirror", origin, "--into", namespace); err != nil {
+		return err
+	}
+	if err := s.refused(ctx, refusal{namespace, name, "GrantReadOnly"}); err != nil {
 		return err
 	}
 	s.tell.seen("Refused, not made less in silence")
@@ -27,7 +30,7 @@ func readOnlyScene(ctx context.Context, s *stage) error {
 
 func (s *stage) readOnlyMirror(ctx context.Context, namespace, name, origin string) error {
 	s.tell.say("A claim's access modes cannot be edited, so it is made anew, with ReadOnlyMany.")
-	if err := s.types(ctx, "delete", "-f", "examples/share/refused-read-write.yaml"); err != nil {
+	if err := s.types(ctx, "delete", "pvc", "-n", namespace, name); err != nil {
 		return err
 	}
 	if err := s.types(ctx, "apply", "-f", "examples/share/read-only-mirror.yaml"); err != nil {

@@ -15,33 +15,36 @@ import (
 // This file is about mirror volumes of Mooring's that have lost their record:
 // somebody removed it. Name and label are left, or the class of nobody.
 
-// reserve gives a volume that has lost its record, and the UID in its claimRef
-// too, back to the claim whose UID is its name: else it would be Available, and
-// any claim of the name in its claimRef could be bound to it, or any at all. One
-// whose claim is not there is Released by that. Without a claimRef and without a
-// claim nothing says whose it was, and it stays as it is: its class is nobody's.
+// reserve gives a volume that has lost its record back to the claim whose UID is
+// its name, where the claimRef does not name that one: else it would be Available,
+// or another claim be bound to it, which then loses it. One whose claim is not
+// there, and whose claimRef has no UID, is Released by that. Without a claimRef and
+// without a claim nothing says whose it was, and it stays as it is: its class is
+// nobody's.
 func (r *volumeReconciler) reserve(ctx context.Context, volume *corev1.PersistentVolume) (reserved bool, err error) {
-	ref := volume.Spec.ClaimRef
-	if !mirror.IsStripped(r.options.Names, volume) || ref != nil && ref.UID != "" {
+	if !mirror.IsStripped(r.options.Names, volume) {
 		return false, nil
 	}
 	claim, err := r.bearer(ctx, volume)
 	if err != nil {
 		return false, err
 	}
-	var own *corev1.ObjectReference
+	own, ref := mirror.Record{ClaimUID: mirror.MadeFor(volume.Name)}, volume.Spec.ClaimRef
 	switch {
-	case claim != nil:
-		own = mirror.RefTo(claim)
-	case ref != nil && ref.Name != "":
-		own = mirror.Record{Claim: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, ClaimUID: mirror.MadeFor(volume.Name)}.ClaimRef()
+	case claim != nil && !hasClaimRef(volume, claim):
+		own.Claim = client.ObjectKeyFromObject(claim)
+	case claim == nil && ref != nil && ref.Name != "" && ref.UID == "":
+		own.Claim = types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}
 	default:
 		return false, nil
 	}
-	if err := r.write.putBackClaimRef(ctx, volume, own); err != nil {
+	if err := r.expel(ctx, volume, own); err != nil {
+		return false, err
+	}
+	if err := r.write.putBackClaimRef(ctx, volume, own.ClaimRef()); err != nil {
 		return false, fmt.Errorf("put back the claimRef of volume %s, which has no record: %w", volume.Name, err)
 	}
-	log.FromContext(ctx).Info("reserved a volume without a record for the claim of its name", "claim", own.Namespace+"/"+own.Name)
+	log.FromContext(ctx).Info("reserved a volume without a record for the claim of its name", "claim", own.Claim.String())
 	return true, nil
 }
 

@@ -153,24 +153,29 @@ func (r *volumeReconciler) putBackClaimRef(ctx context.Context, volume *corev1.P
 		return nil
 	}
 	record := mirror.RecordOf(r.options.Names, volume)
-	intruder, err := r.intruder(ctx, volume, record)
-	if err != nil {
+	if err := r.expel(ctx, volume, record); err != nil {
 		return err
-	}
-	if intruder != nil {
-		if _, err := r.say.refusal(ctx, intruder, mirror.Decision{
-			Verdict: mirror.Refuse,
-			Reason:  mirror.MirrorOfAnother,
-			Message: fmt.Sprintf("volume %s is the mirror of another claim, and is taken from this one: delete this claim", volume.Name),
-		}); err != nil {
-			return err
-		}
 	}
 	if err := r.write.putBackClaimRef(ctx, volume, record.ClaimRef()); err != nil {
 		return fmt.Errorf("put back the claimRef of volume %s: %w", volume.Name, err)
 	}
 	log.FromContext(ctx).Info("put back the claimRef that somebody had changed", "claim", record.Claim.String())
 	return nil
+}
+
+// expel tells a claim that a mirror volume is another's, if it is bound to it, and
+// about to lose it.
+func (r *volumeReconciler) expel(ctx context.Context, volume *corev1.PersistentVolume, own mirror.Record) error {
+	intruder, err := r.intruder(ctx, volume, own)
+	if err != nil || intruder == nil {
+		return err
+	}
+	_, err = r.say.refusal(ctx, intruder, mirror.Decision{
+		Verdict: mirror.Refuse,
+		Reason:  mirror.MirrorOfAnother,
+		Message: fmt.Sprintf("volume %s is the mirror of another claim, and is taken from this one: delete this claim", volume.Name),
+	})
+	return err
 }
 
 // intruder returns the claim that a mirror volume's claimRef names instead of

@@ -3,6 +3,7 @@ package integration_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -245,6 +246,7 @@ func TestStrippedIsReserved(t *testing.T) {
 		"another's name":        `{"uid":null,"name":"thief","resourceVersion":null}`,
 		"another's namespace":   `{"uid":null,"namespace":"elsewhere","resourceVersion":null}`,
 		"nothing but its claim": `{"uid":null,"resourceVersion":null,"kind":null,"apiVersion":null}`,
+		"another's UID":         `{"name":"thief","uid":"THIEF","resourceVersion":null}`, // as the binder may leave it
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEachGate(t, func(w *world) {
@@ -255,6 +257,7 @@ func TestStrippedIsReserved(t *testing.T) {
 				thief := w.claimOf(tenant, "thief", class)
 				thief.Spec.VolumeName = volume.Name
 				w.must(w.Create(w.Context(), thief), "create the thief")
+				ref := strings.ReplaceAll(ref, "THIEF", string(thief.UID))
 				w.merge(volume, fmt.Sprintf(`{"metadata":{"annotations":null},"spec":{"claimRef":%s}}`, ref))
 				w.until("the volume is its claim's again, and says so", func(ctx context.Context) string {
 					w.must(w.Get(ctx, keyOf(volume), volume), "get the volume")
@@ -262,7 +265,11 @@ func TestStrippedIsReserved(t *testing.T) {
 					whole := mirror.IsMirrorOf(names, volume, claim) && mirror.RecordOf(names, volume).Origin == keyOf(o)
 					return unless(whole && claim.Status.Phase == corev1.ClaimBound, string(claim.Status.Phase))
 				}, volume, claim)
-				w.stillPending(thief)
+				w.until("the thief has nothing", func(ctx context.Context) string {
+					w.must(w.Get(ctx, keyOf(thief), thief), "get the thief")
+					lost := thief.Status.Phase == corev1.ClaimLost && conditionOf(thief).Reason == string(mirror.MirrorOfAnother)
+					return unless(lost || thief.Status.Phase == corev1.ClaimPending, string(thief.Status.Phase))
+				}, thief)
 				w.must(w.Delete(w.Context(), claim), "delete the claim")
 				w.isGone(volume)
 			})

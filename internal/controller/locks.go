@@ -45,6 +45,15 @@ func (l *originLocks) one(key string) (release func()) {
 	return lock.Unlock
 }
 
+// oneOf is as one; waited says that another maker held it, who may have done it.
+func (l *originLocks) oneOf(key string) (release func(), waited bool) {
+	lock := &l.writing[l.stripe(key)]
+	if lock.TryLock() {
+		return lock.Unlock, false
+	}
+	return l.one(key), true
+}
+
 func (l *originLocks) of(origin types.NamespacedName) *sync.RWMutex {
 	return &l.locks[l.stripe(origin.String())]
 }

@@ -107,6 +107,10 @@ func (r *originReconciler) letGo(ctx context.Context, key types.NamespacedName) 
 	release := r.locks.alone(key)
 	defer release()
 
+	// The volume for which the finalizer was put there may be there by now.
+	if mirrors, err := volumesWhere(ctx, r.cache, volumesOf, key.String()); err != nil || len(mirrors) > 0 {
+		return ctrl.Result{}, err
+	}
 	origin, err := r.live.claim(ctx, key)
 	if err != nil || origin == nil || !slices.Contains(origin.Finalizers, r.options.Names.Finalizer()) {
 		return ctrl.Result{}, err

@@ -114,13 +114,16 @@ func (r *claimReconciler) decideLive(ctx context.Context, facts *mirror.Facts) (
 	if err != nil || decision.Verdict != mirror.Allow || r.holds(facts.Origin) {
 		return decision, err
 	}
-	release := r.locks.one(mirror.Origin(r.options.Names, facts.Claim).String()) // of many workers one writes
+	release, again := r.locks.oneOf(mirror.Origin(r.options.Names, facts.Claim).String()) // of many workers one writes
 	defer release()
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		decision, err = r.confirmed(ctx, facts)
-		if err != nil || decision.Verdict != mirror.Allow || r.holds(facts.Origin) {
-			return err
+		if again {
+			decision, err = r.confirmed(ctx, facts)
+			if err != nil || decision.Verdict != mirror.Allow || r.holds(facts.Origin) {
+				return err
+			}
 		}
+		again = true // the write fails unless the origin is as it was read
 		return r.write.addFinalizer(ctx, facts.Origin)
 	})
 	return decision, err

@@ -43,13 +43,30 @@ func (w waker) itself(ctx context.Context, object client.Object) []reconcile.Req
 	return requests(client.ObjectKeyFromObject(claim))
 }
 
-// siblings wakes, when a claim is gone, the claims of its namespace that asked
-// for the same origin, since one of them may be the oldest now; and those that
-// name its volume, since that name is nobody's now.
+// siblings wakes, when a claim is gone, the claims of its namespace that it may
+// have stood in the way of, since one of them may be the oldest now; and those
+// that name its volume, since that name is nobody's now.
 func (w waker) siblings(ctx context.Context, object client.Object) []reconcile.Request {
 	woken := w.claims(ctx, claimsByVolume, mirror.VolumeName(object.GetUID()))
 	for _, origin := range mirror.Origins(w.names, asClaim(object)) {
-		woken = append(woken, w.claims(ctx, claimsByOrigin, origin.String(), client.InNamespace(object.GetNamespace()))...)
+		woken = append(woken, w.duplicates(ctx, origin, object.GetNamespace())...)
+	}
+	return woken
+}
+
+// duplicates wakes the claims of a namespace that were told that another one has
+// the origin. One that is about to be told decides once more when the cache
+// shows that; all others, and there may be many, depend on no sibling.
+func (w waker) duplicates(ctx context.Context, origin types.NamespacedName, namespace string) []reconcile.Request {
+	claims, err := claimsWhere(ctx, w.cache, claimsByOrigin, origin.String(), client.InNamespace(namespace))
+	if err != nil {
+		log.FromContext(ctx).Error(err, "list claims from the cache", "index", claimsByOrigin)
+	}
+	var woken []reconcile.Request
+	for i := range claims {
+		if said := conditionOf(w.names, &claims[i]); said != nil && said.Reason == string(mirror.DuplicateMirror) {
+			woken = append(woken, requests(client.ObjectKeyFromObject(&claims[i]))...)
+		}
 	}
 	return woken
 }
@@ -87,7 +104,7 @@ func (w waker) mirrorsOfVolume(ctx context.Context, object client.Object) []reco
 		woken = append(woken, w.mirrorsOf(ctx, types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})...)
 	}
 	if record := w.record(object); record.IsMirror() {
-		woken = append(woken, w.claims(ctx, claimsByOrigin, record.Origin.String(), client.InNamespace(record.Claim.Namespace))...)
+		woken = append(woken, w.duplicates(ctx, record.Origin, record.Claim.Namespace)...)
 	}
 	return woken
 }

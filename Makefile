@@ -80,7 +80,7 @@ $(SBOM_TOOL): tools/release/go.mod tools/release/go.sum
 test: test-unit test-fuzz test-integration try-csinode try-nfs ## Run all tests that this machine can run, and say which it cannot.
 
 .PHONY: test-all
-test-all: lint verify-generated test-unit test-fuzz test-integration test-csinode test-nfs demo test-node test-model test-bench test-release ## All that is checked before a change is taken; fails where something cannot be run.
+test-all: lint verify-generated test-unit test-fuzz test-integration test-csinode test-nfs test-chart demo test-node test-model test-bench test-release ## All that is checked before a change is taken; fails where something cannot be run.
 
 .PHONY: test-unit
 test-unit: tell-race ## Run the unit tests, without any server.
@@ -98,11 +98,16 @@ test-fuzz: ## Run each fuzz target for FUZZTIME beyond its seeds.
 .PHONY: test-integration
 test-integration: tell-race controlplane build ## Run the chart's tests and the suites on a real control plane.
 	@echo "test: chart, control plane, tools of the tests"
-	@cd test && go test $(RACE) -count=1 $(TESTFLAGS) $$(go list ./... | grep -v -e /test/integration -e /test/nfs)
+	@cd test && go test $(RACE) -count=1 $(TESTFLAGS) $$(go list ./... | grep -v -e /test/integration -e /test/nfs -e /test/policies)
 	@if [ -d test/integration ]; then \
 		echo "test: integration on Kubernetes $(K8S_VERSION)"; \
 		cd test && go test $(RACE) -count=1 -v -p 1 -parallel 16 -timeout $(INTEGRATION_TIMEOUT) $(TESTFLAGS) ./integration/...; \
 	fi
+
+.PHONY: test-chart
+test-chart: tell-race controlplane ## Do what the chart's policies and fences forbid, and what they allow, on a real API server.
+	@echo "test: policies and fences on Kubernetes $(K8S_VERSION)"
+	@cd test && go test $(RACE) -count=1 -v -parallel 4 $(TESTFLAGS) ./policies/...
 
 .PHONY: test-csinode
 test-csinode: tell-race ## Carry CSI traffic of origins and mirrors over a socket (may need root: it mounts).

@@ -126,9 +126,18 @@ func TestObjectsAreWellFormed(t *testing.T) {
 		"tolerations":               []any{map[string]any{"key": "a", "operator": "Exists"}},
 		"affinity":                  map[string]any{"podAntiAffinity": map[string]any{}},
 		"priorityClassName":         "high",
+		"extraClassNames":           []any{"lab", "course-*"},
+		"policies": map[string]any{
+			"records":         map[string]any{"enabled": true, "action": "Audit"},
+			"namespaceLabels": map[string]any{"protectedLabelKeys": []any{"team"}, "groups": []any{"g"}, "users": []any{"u"}},
+		},
+		"fences": map[string]any{"retainedUsers": []any{"u"}},
+		"originGrants": []any{map[string]any{"name": "drives", "namespaceSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}},
+			"claimSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}}, "selector": "'team=a'"}},
 	})})
-	kinds := wellFormed(t, objects)
-	want := []string{"ClusterRole", "ClusterRoleBinding", "Deployment", "Role", "RoleBinding", "Service", "ServiceAccount", "StorageClass"}
+	kinds := slices.Compact(wellFormed(t, objects))
+	want := []string{"ClusterRole", "ClusterRoleBinding", "Deployment", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
+		"Role", "RoleBinding", "Service", "ServiceAccount", "StorageClass", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 	if !slices.Equal(kinds, want) {
 		t.Errorf("got the kinds %v, want %v", kinds, want)
 	}

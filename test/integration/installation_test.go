@@ -32,6 +32,9 @@ func install(tb testing.TB, plane *controlplane.ControlPlane, options chart.Opti
 		options.Values = map[string]any{}
 	}
 	options.Values["image"] = map[string]any{"repository": "registry.invalid/mooring-controller"}
+	if options.Values["extraClassNames"] == nil { // those that tests make, and that of another release
+		options.Values["extraClassNames"] = []any{"t*", "pvc-mirror"}
+	}
 	objects, err := chart.Render(options)
 	noError(tb, err, "render the chart")
 	ctx := context.Background() // an installation of a shared plane outlives the test that asked first

@@ -139,3 +139,90 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ $repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end -}}
 {{- end -}}
+
+{{/*
+The name of an admission policy, which the whole cluster shares: neither releases
+nor namespaces can hold a dot, so no two releases share one.
+*/}}
+{{- define "mooring.policyName" -}}
+{{ .purpose }}.{{ .root.Release.Name }}.{{ .root.Release.Namespace }}
+{{- end -}}
+
+{{/*
+The users that the controller and the cleanup are.
+*/}}
+{{- define "mooring.user" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "mooring.name" . }}
+{{- end -}}
+
+{{- define "mooring.cleanupUser" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "mooring.cleanupName" . }}
+{{- end -}}
+
+{{/*
+A list of text as CEL has it.
+*/}}
+{{- define "mooring.celList" -}}
+[{{ range $i, $text := . }}{{ if $i }}, {{ end }}{{ $text | quote }}{{ end }}]
+{{- end -}}
+
+{{/*
+A CEL expression that says whether a class, by its name, is one of Mooring's.
+*/}}
+{{- define "mooring.celIsOurClass" -}}
+{{- $names := list -}}
+{{- if .root.Values.class.create }}{{ $names = append $names .root.Values.class.name }}{{ end -}}
+{{- $prefixes := list -}}
+{{- range .root.Values.extraClassNames -}}
+{{- if hasSuffix "*" . }}{{ $prefixes = append $prefixes (trimSuffix "*" .) }}{{ else }}{{ $names = append $names . }}{{ end -}}
+{{- end -}}
+({{ .class }} in {{ include "mooring.celList" $names }}
+{{- range $prefixes }} || {{ $.class }}.startsWith({{ . | quote }}){{ end }})
+{{- end -}}
+
+{{/*
+Who an admission policy does not concern: Mooring itself, and administrators and
+restore tools by their groups.
+*/}}
+{{- define "mooring.policyExemptions" -}}
+- name: is-not-mooring
+  expression: '!(request.userInfo.username in {{ include "mooring.celList" (list (include "mooring.user" .) (include "mooring.cleanupUser" .)) }})'
+- name: is-not-exempt
+  expression: '!(has(request.userInfo.groups) && request.userInfo.groups.exists(g, g in {{ include "mooring.celList" .Values.policies.exemptGroups }}))'
+{{- end -}}
+
+{{/*
+The binding of a policy: what happens to who does not keep it.
+*/}}
+{{- define "mooring.policyBinding" -}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata:
+  name: {{ include "mooring.policyName" . }}
+  labels:
+    {{- include "mooring.labels" .root | nindent 4 }}
+spec:
+  policyName: {{ include "mooring.policyName" . }}
+  validationActions: [{{ .action }}]
+{{- end -}}
+
+{{/*
+Whether the cluster has ValidatingAdmissionPolicies in their stable form: "true"
+or empty.
+*/}}
+{{- define "mooring.canValidate" -}}
+{{- if semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version -}}
+true
+{{- end -}}
+{{- end -}}
+
+{{/*
+Whether the cluster has MutatingAdmissionPolicies in their stable form: "true" or
+empty.
+*/}}
+{{- define "mooring.canMutate" -}}
+{{- if semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version -}}
+true
+{{- end -}}
+{{- end -}}

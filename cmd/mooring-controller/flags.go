@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -34,6 +35,7 @@ type flags struct {
 	kubeAPIBurst      int
 	metricsAddress    string
 	probeAddress      string
+	pprofAddress      string
 	leaderElect       bool
 	leaseNamespace    string
 	logFormat         string
@@ -107,6 +109,8 @@ func (f *flags) register(set *pflag.FlagSet) {
 	set.IntVar(&f.kubeAPIBurst, "kube-api-burst", 0, "burst above --kube-api-qps; 0: twice that")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8080", "address of /metrics; 0: none")
 	set.StringVar(&f.probeAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz; 0: none")
+	set.StringVar(&f.pprofAddress, "pprof-bind-address", "0",
+		"loopback address of /debug/pprof such as 127.0.0.1:6060, for kubectl port-forward; 0: none")
 	set.StringVar(&f.adopt, "adopt", "Report",
 		"mirrors that CrownLabs' provisioner made: Report (record them, revoke none), Enforce (as its own) or Off (leave them alone)")
 	set.StringVar(&f.maxRevocations, "max-revocations", "20,5%",
@@ -126,7 +130,7 @@ func (f *flags) check() (choices, error) {
 		revocationsErr = fmt.Errorf("--max-revocations %w", revocationsErr)
 	}
 	chosen.selector, chosen.maxRevocations, chosen.maxRevokedPercent = selector, count, percent
-	return chosen, errors.Join(installationErr, selectorErr, f.checkWords(), f.checkNumbers(), revocationsErr, f.checkBrake())
+	return chosen, errors.Join(installationErr, selectorErr, f.checkWords(), f.checkNumbers(), revocationsErr, f.checkBrake(), f.checkPprof())
 }
 
 // checkInstallation checks what says which installation it is.
@@ -194,6 +198,20 @@ func (f *flags) checkLease() error {
 func (f *flags) checkBrake() error {
 	if len(validation.IsDNS1123Subdomain(f.brakeConfigMap)) > 0 {
 		return fmt.Errorf("--brake-configmap %q: expected the name of a ConfigMap such as mooring-brake", f.brakeConfigMap)
+	}
+	return nil
+}
+
+// checkPprof refuses an address that others could reach: profiles show what is
+// in memory, and taking one costs time.
+func (f *flags) checkPprof() error {
+	if f.pprofAddress == "0" {
+		return nil
+	}
+	address, err := netip.ParseAddrPort(f.pprofAddress)
+	if err != nil || !address.Addr().IsLoopback() {
+		return fmt.Errorf("--pprof-bind-address %q: expected a loopback address and a port such as 127.0.0.1:6060 or [::1]:6060, or 0 for none; "+
+			"kubectl port-forward reaches it from elsewhere", f.pprofAddress)
 	}
 	return nil
 }

@@ -94,6 +94,7 @@ func newManager(config *rest.Config, f flags, chosen choices) (ctrl.Manager, err
 		Cache:                         controller.CacheOptions(chosen.names),
 		Metrics:                       metricsserver.Options{BindAddress: f.metricsAddress},
 		HealthProbeBindAddress:        f.probeAddress,
+		PprofBindAddress:              f.pprofAddress,
 		LeaderElection:                f.leaderElect,
 		LeaderElectionID:              leaseName(f.instance, chosen.names.Provisioner()),
 		LeaderElectionNamespace:       f.leaseNamespace,

@@ -98,7 +98,7 @@ test-fuzz: ## Run each fuzz target for FUZZTIME beyond its seeds.
 .PHONY: test-integration
 test-integration: tell-race controlplane build ## Run the chart's tests and the suites on a real control plane.
 	@echo "test: chart, control plane, tools of the tests"
-	@cd test && go test $(RACE) -count=1 $(TESTFLAGS) $$(go list ./... | grep -v -e /test/integration -e /test/nfs -e /test/policies)
+	@cd test && go test $(RACE) -count=1 -parallel 6 $(TESTFLAGS) $$(go list ./... | grep -v -e /test/integration -e /test/nfs -e /test/policies)
 	@if [ -d test/integration ]; then \
 		echo "test: integration on Kubernetes $(K8S_VERSION)"; \
 		cd test && go test $(RACE) -count=1 -v -p 1 -parallel 16 -timeout $(INTEGRATION_TIMEOUT) $(TESTFLAGS) ./integration/...; \

@@ -72,16 +72,7 @@ func (h *Hook) Apply(ctx context.Context, config *rest.Config) error {
 
 // Remove takes everything away again, as Helm does after the Job has succeeded.
 func (h *Hook) Remove(ctx context.Context, config *rest.Config) error {
-	c, err := client.New(config, client.Options{})
-	if err != nil {
-		return fmt.Errorf("client for the hook's objects: %w", err)
-	}
-	for _, object := range h.Objects {
-		if err := c.Delete(ctx, object.DeepCopy()); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete %s %s: %w", object.GetKind(), object.GetName(), err)
-		}
-	}
-	return nil
+	return Delete(ctx, config, h.Objects)
 }
 
 // Args returns the arguments that the cleanup is started with.

@@ -35,11 +35,16 @@ func Apply(ctx context.Context, config *rest.Config, objects []*unstructured.Uns
 
 // Remove takes away again what Apply made, the release's namespace included.
 func Remove(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) error {
+	return Delete(ctx, config, append(slices.Clone(objects), namespaceObject(Namespace(objects))))
+}
+
+// Delete deletes those of the objects that exist.
+func Delete(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) error {
 	c, err := client.New(config, client.Options{})
 	if err != nil {
 		return fmt.Errorf("client for the chart's objects: %w", err)
 	}
-	for _, object := range append(slices.Clone(objects), namespaceObject(Namespace(objects))) {
+	for _, object := range objects {
 		if err := c.Delete(ctx, object.DeepCopy()); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete %s %s: %w", object.GetKind(), object.GetName(), err)
 		}

@@ -8,6 +8,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"github.com/mooring-k8s/mooring/test/controlplane"
 	"github.com/mooring-k8s/mooring/test/demo/kubectl"
 )
@@ -16,6 +19,7 @@ var plane = &controlplane.Shared{Options: controlplane.Options{CrossNamespace: t
 
 func TestMain(m *testing.M) {
 	kubectl.Become()
+	ctrl.SetLogger(logr.Discard()) // of the clients that install the chart
 	os.Exit(controlplane.Run(m, plane))
 }
 

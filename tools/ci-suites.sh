@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Prints which heavy suites a change is checked with: those that it touches, or, if
+# it touches none, one of them in turn. The change is what was committed since
+# $CI_BASE, or within the last day.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Each suite, and the paths that it is about.
+suites=(
+	"test-node ^(internal/(recipe|mirror|controller)|cmd/mooring-controller|test/(node|csinode))/"
+	"test-chart ^(charts|test/(chart|policies)|docs/policies)"
+	"test-bench ^test/bench/"
+	"test-release ^(tools/release/|tools/image|Dockerfile|cmd/)"
+)
+
+if ! git rev-parse --verify --quiet HEAD >/dev/null; then
+	echo "test-node" # a checkout without history says nothing of the change
+	exit
+fi
+base=${CI_BASE:-$(git rev-list -1 --before='24 hours ago' HEAD)}
+changed=$(git diff --name-only "${base:-$(git hash-object -t tree /dev/null)}" HEAD)
+found=0
+for suite in "${suites[@]}"; do
+	if grep --quiet --extended-regexp "${suite#* }" <<<"$changed"; then
+		echo "${suite%% *}"
+		found=1
+	fi
+done
+if [ "$found" -eq 0 ]; then
+	turn=$(($(git rev-list --count HEAD) % ${#suites[@]}))
+	echo "${suites[$turn]%% *}"
+fi

@@ -271,6 +271,7 @@ func (w *walk) run(block block, command command) {
 			w.mooring(block, command.words[1:])
 		}
 	case "make", "docker":
+	case "sha256sum", "tar", "cd", "install", "ln", "mooring": // of a release's archives: tools/release/test.sh
 	default:
 		w.Errorf("%v: nobody has said whether %q can be tested", block, line)
 	}

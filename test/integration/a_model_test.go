@@ -1,3 +1,6 @@
+// This file's name puts the longest test first: tests begin in the order of their
+// files, and one that begins last is waited for alone.
+
 package integration_test
 
 import (

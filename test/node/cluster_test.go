@@ -124,6 +124,7 @@ func (c *cluster) installChart(ctx context.Context) error {
 	c.install, err = installation.Start(ctx, c.plane, c.root, chart.Options{Values: map[string]any{
 		"image":              map[string]any{"repository": "registry.test/mooring-controller"},
 		"allowClaimDeletion": true,
+		"extraClassNames":    []any{endingClass},
 	}})
 	if err != nil {
 		return err

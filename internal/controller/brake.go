@@ -28,9 +28,10 @@ const (
 // brake stops all deletions once too many mirrors have lost their grant within
 // brakeWindow: one bad change of labels must not delete thousands of claims.
 //
-// What it did is recorded in a ConfigMap of the controller's own namespace, so
-// that it outlives restarts, until an administrator sets its state to lifted.
-// Where that cannot be read or written nothing is deleted.
+// What it did, and what was deleted of late, is recorded in a ConfigMap of the
+// controller's own namespace and nowhere else, so that it outlives restarts. A
+// stop lasts until an administrator sets the record's state to lifted. Where that
+// cannot be read or written nothing is deleted.
 type brake struct {
 	options Options
 	cache   reader
@@ -42,17 +43,12 @@ type brake struct {
 	mutex sync.Mutex
 	// seen is when deletions were last known to be stopped.
 	seen time.Time
-	// ended are the mirrors whose claims were deleted, by the name of their
-	// volume, which soon no list finds any more.
-	ended map[string]ended
 }
-
-// ended is when a mirror lost its grant, and when its claim was deleted.
-type ended struct{ revokedAt, at time.Time }
 
 // Keys and values of the record.
 const (
 	brakeState    = "state"
+	brakeWatching = "watching" // claims were deleted, and never too many
 	brakeEngaged  = "engaged"
 	brakeLifted   = "lifted"
 	brakeSince    = "since"
@@ -60,12 +56,13 @@ const (
 	brakeRevoked  = "revoked"
 	brakeLimit    = "limit"
 	brakeMirrors  = "mirrors"
+	brakeEnded    = "ended"
 )
 
 var errNoNamespace = errors.New("the controller's own namespace is not known (POD_NAMESPACE), so that a stop of deletions could not be recorded: nothing is deleted")
 
 // holds reports whether the mirror of a volume is not to be ended now. Where it
-// says no, the mirror counts as ended.
+// says no, the mirror counts as ended, and is recorded so.
 func (b *brake) holds(ctx context.Context, volume *corev1.PersistentVolume, now time.Time) (bool, error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -74,7 +71,7 @@ func (b *brake) holds(ctx context.Context, volume *corev1.PersistentVolume, now 
 		return true, err
 	}
 	// 1. Engaged, and nobody has plainly lifted it.
-	if record != nil && record.Data[brakeState] != brakeLifted {
+	if stops(record) {
 		b.stopped(now)
 		return true, nil
 	}
@@ -86,19 +83,29 @@ func (b *brake) holds(ctx context.Context, volume *corev1.PersistentVolume, now 
 	b.metrics.brake.Set(0)
 	// 2. Too many.
 	revokedAt := mirror.RecordOf(b.options.Names, volume).RevokedAt
-	counted, err := b.count(ctx, lookedAt, revokedAt, now)
+	gone, err := endedOf(record, now)
+	if err != nil {
+		return true, err
+	}
+	counted, err := b.count(ctx, gone, around{lookedAt, revokedAt, now})
 	if err != nil {
 		return true, err
 	}
 	if counted.lost > counted.limit {
 		return true, b.engage(ctx, record, now, counted)
 	}
-	// 3. It may go.
-	if b.ended == nil {
-		b.ended = map[string]ended{}
+	// 3. It may go, once it is recorded.
+	gone[volume.Name] = ended{revokedAt, now}
+	if err := b.remember(ctx, record, gone); err != nil {
+		return true, fmt.Errorf("record that the claim of volume %s is deleted: %w", volume.Name, err)
 	}
-	b.ended[volume.Name] = ended{revokedAt, now}
 	return false, nil
+}
+
+// stops reports whether a record stops deletions: any that does not plainly say
+// that it does not.
+func stops(record *corev1.ConfigMap) bool {
+	return record != nil && record.Data[brakeState] != brakeLifted && record.Data[brakeState] != brakeWatching
 }
 
 // stopped notes that nothing is to be deleted.
@@ -139,11 +146,15 @@ func (b *brake) lookedAt(ctx context.Context, record *corev1.ConfigMap, now time
 // there are; ended ones included.
 type counted struct{ lost, limit, mirrors int }
 
+// around are the times that a count rests on: since when it counts, when the
+// mirror to be ended lost its grant, and now.
+type around struct{ lookedAt, revokedAt, now time.Time }
+
 // count counts the mirrors that have lost their grant since an administrator has
 // looked, within brakeWindow: the one up to now, and any around the time when
 // the mirror to be ended lost its own. A class may let much more time go by
 // between the two, in which a bad change is forgotten and not mended.
-func (b *brake) count(ctx context.Context, lookedAt, revokedAt, now time.Time) (counted, error) {
+func (b *brake) count(ctx context.Context, gone map[string]ended, when around) (counted, error) {
 	marked, err := volumesWhere(ctx, b.cache, volumesThatAre, revoked)
 	if err != nil {
 		return counted{}, err
@@ -156,28 +167,24 @@ func (b *brake) count(ctx context.Context, lookedAt, revokedAt, now time.Time) (
 	for i := range marked {
 		lost[marked[i].Name] = mirror.RecordOf(b.options.Names, &marked[i]).RevokedAt
 	}
-	for name, end := range b.ended {
-		if now.Sub(end.at) > 2*brakeWindow {
-			delete(b.ended, name)
-			continue
-		}
+	for name, end := range gone {
 		if _, known := lost[name]; !known {
 			lost[name], all = end.revokedAt, all+1
 		}
 	}
-	var upToNow, around []time.Time
+	upToNow, near := 0, []time.Time(nil)
 	for _, at := range lost {
-		if at.Before(lookedAt) {
+		if at.Before(when.lookedAt) {
 			continue
 		}
-		if now.Sub(at) <= brakeWindow {
-			upToNow = append(upToNow, at)
+		if when.now.Sub(at) <= brakeWindow {
+			upToNow++
 		}
-		if at.Sub(revokedAt).Abs() <= brakeWindow {
-			around = append(around, at)
+		if at.Sub(when.revokedAt).Abs() <= brakeWindow {
+			near = append(near, at)
 		}
 	}
-	return counted{max(len(upToNow), mostWithin(around, brakeWindow)), b.options.MaxRevocations.Of(all), all}, nil
+	return counted{max(upToNow, mostWithin(near, brakeWindow)), b.options.MaxRevocations.Of(all), all}, nil
 }
 
 // mostWithin returns how many of some times lie within any one window.
@@ -202,13 +209,11 @@ func (b *brake) engage(ctx context.Context, record *corev1.ConfigMap, now time.T
 		brakeLimit:   strconv.Itoa(is.limit),
 		brakeMirrors: strconv.Itoa(is.mirrors),
 	}
-	write := b.write.updateBrake
-	if record == nil {
-		record = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.options.OwnNamespace, Name: b.options.BrakeName}}
-		write = b.write.createBrake
+	if record != nil && record.Data[brakeEnded] != "" {
+		data[brakeEnded] = record.Data[brakeEnded]
 	}
-	record.Data = data
-	if err := write(ctx, record); err != nil {
+	record, err := b.put(ctx, record, data)
+	if err != nil {
 		return fmt.Errorf("record that deletions have stopped: %w", err)
 	}
 	b.stopped(now)
@@ -216,6 +221,16 @@ func (b *brake) engage(ctx context.Context, record *corev1.ConfigMap, now time.T
 		"revoked", is.lost, "limit", is.limit, "mirrors", is.mirrors, "configMap", b.options.OwnNamespace+"/"+b.options.BrakeName)
 	b.say.brakeEngaged(record, is.lost, is.limit)
 	return nil
+}
+
+// put writes what the record is to say, and returns it.
+func (b *brake) put(ctx context.Context, record *corev1.ConfigMap, data map[string]string) (*corev1.ConfigMap, error) {
+	if record != nil {
+		record.Data = data
+		return record, b.write.updateBrake(ctx, record)
+	}
+	record = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.options.OwnNamespace, Name: b.options.BrakeName}, Data: data}
+	return record, b.write.createBrake(ctx, record)
 }
 
 // read returns the record, live; nil if there is none.

@@ -172,6 +172,9 @@ func TestBrake(t *testing.T) {
 	w.lives(one.claims[0])
 	giveBack()
 	w.isGone(one.claims[0])
+	if record := w.brakeIs("watching"); !strings.HasPrefix(record.Data["ended"], one.claims[0].Spec.VolumeName+" ") {
+		t.Errorf("the record does not say what was deleted: %v", record.Data)
+	}
 
 	// 2. Too many at once: all are told, and nearly all live.
 	first := w.wave("first", o, 12, 1)

@@ -41,6 +41,8 @@ type brake struct {
 	metrics *metrics
 
 	mutex sync.Mutex
+	// looked is whether the record was ever read.
+	looked bool
 	// seen is when deletions were last known to be stopped.
 	seen time.Time
 }
@@ -66,21 +68,11 @@ var errNoNamespace = errors.New("the controller's own namespace is not known (PO
 func (b *brake) holds(ctx context.Context, volume *corev1.PersistentVolume, now time.Time) (bool, error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	record, err := b.read(ctx)
-	if err != nil {
-		return true, err
-	}
 	// 1. Engaged, and nobody has plainly lifted it.
-	if stops(record) {
-		b.stopped(now)
-		return true, nil
-	}
-	lookedAt, err := b.lookedAt(ctx, record, now)
-	if err != nil {
+	record, lookedAt, err := b.look(ctx, now)
+	if err != nil || stops(record) {
 		return true, err
 	}
-	b.seen = time.Time{}
-	b.metrics.brake.Set(0)
 	// 2. Too many.
 	revokedAt := mirror.RecordOf(b.options.Names, volume).RevokedAt
 	gone, err := endedOf(record, now)
@@ -106,6 +98,27 @@ func (b *brake) holds(ctx context.Context, volume *corev1.PersistentVolume, now 
 // that it does not.
 func stops(record *corev1.ConfigMap) bool {
 	return record != nil && record.Data[brakeState] != brakeLifted && record.Data[brakeState] != brakeWatching
+}
+
+// look reads the record, live, notes whether deletions are stopped, and returns
+// since when revocations count.
+func (b *brake) look(ctx context.Context, now time.Time) (*corev1.ConfigMap, time.Time, error) {
+	record, err := b.read(ctx)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	b.looked = true
+	if stops(record) {
+		b.stopped(now)
+		return record, time.Time{}, nil
+	}
+	lookedAt, err := b.lookedAt(ctx, record, now)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	b.seen = time.Time{}
+	b.metrics.brake.Set(0)
+	return record, lookedAt, nil
 }
 
 // stopped notes that nothing is to be deleted.

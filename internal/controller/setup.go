@@ -51,6 +51,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 			return err
 		}
 	}
+	if err := mgr.Add(&brakeWatch{parts.claim.brake}); err != nil {
+		return err
+	}
 	return mgr.Add(&probe{live: mgr.GetClient(), namespace: options.OwnNamespace, metrics: metrics, log: mgr.GetLogger()})
 }
 

@@ -216,6 +216,20 @@ func TestBrake(t *testing.T) {
 	if ended := history.ended() - before; ended > limit {
 		t.Errorf("%d claims of the second wave were deleted, where %d may be", ended, limit)
 	}
+
+	// 6. Nothing is due any more when it is lifted.
+	each(len(second.namespaces), func(i int) { w.label(second.namespaces[i], "type", "tenant") })
+	for _, claim := range second.claims {
+		if err := w.Get(t.Context(), keyOf(claim), claim); apierrors.IsNotFound(err) || claim.DeletionTimestamp != nil {
+			continue // of those that were let go before it was engaged
+		}
+		w.isSaid(claim, corev1.ConditionTrue, mirror.Mirrored)
+	}
+	w.lift()
+	w.measures(controller, "mooring_deletions_stopped 0")
+	if record := w.brakeIs("lifted"); record.Data["liftedAt"] == "" {
+		t.Errorf("it is not confirmed that it was lifted: %v", record.Data)
+	}
 }
 
 // forbidConfigMaps takes the right to read and write ConfigMaps from the

@@ -185,21 +185,21 @@ func (r *originReconciler) look(ctx context.Context, mirrors []corev1.Persistent
 
 // tellChanges tells an origin's owner which namespaces have lost access, and
 // which have it again: one event for each change, with a count and some names.
-func (r *originReconciler) tellChanges(ctx context.Context, origin *corev1.PersistentVolumeClaim, mirrors []corev1.PersistentVolume) (ctrl.Result, error) {
-	key, start := client.ObjectKeyFromObject(origin), time.Now()
+func (r *originReconciler) tellChanges(ctx context.Context, origin *corev1.PersistentVolumeClaim, mirrors []corev1.PersistentVolume, began time.Time) (ctrl.Result, error) {
+	key := client.ObjectKeyFromObject(origin)
 	if len(mirrors) == 0 { // nobody has access, so that there is nothing to remember
 		r.losses.forget(key)
 		r.pace.forget(key)
 		return ctrl.Result{}, nil
 	}
-	if rest := r.pace.rest(key, start); rest > 0 {
+	if rest := r.pace.rest(key, time.Now()); rest > 0 {
 		return ctrl.Result{RequeueAfter: rest}, nil
 	}
 	seen, err := r.look(ctx, mirrors)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	r.pace.done(key, start, time.Now())
+	r.pace.done(key, began, time.Now())
 	r.losses.begin(key, seen.before)
 	now := slices.AppendSeq(r.losses.among(key, seen.unclear), maps.Keys(seen.revoked))
 	slices.Sort(now)

@@ -53,25 +53,50 @@ func (r *originReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	}
 	// 2. Its grant is broken: its owner is told, once for each change.
 	r.checkGrant(origin)
-	mirrors, err := volumesWhere(ctx, r.cache, volumesOf, request.String())
+	return r.reconcile(ctx, origin)
+}
+
+// reconcile brings an origin claim that exists to its right state.
+func (r *originReconciler) reconcile(ctx context.Context, origin *corev1.PersistentVolumeClaim) (ctrl.Result, error) {
+	key := client.ObjectKeyFromObject(origin)
+	held := slices.Contains(origin.Finalizers, r.options.Names.Finalizer())
+	if rest := r.settled(ctx, origin, held); rest > 0 {
+		return ctrl.Result{RequeueAfter: rest}, nil
+	}
+	began := time.Now()
+	mirrors, err := volumesWhere(ctx, r.cache, volumesOf, key.String())
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	// 3. It is being deleted while it has mirrors: it is held, unless its owner
 	// allows it.
-	held := slices.Contains(origin.Finalizers, r.options.Names.Finalizer())
 	if held && origin.DeletionTimestamp != nil && len(mirrors) > 0 {
 		return ctrl.Result{}, r.deleted(ctx, origin, mirrors)
 	}
 	// 4. It has mirrors, or it has none: so has it the finalizer, or has it not.
 	switch {
 	case !held && origin.DeletionTimestamp == nil && r.isOriginOf(origin, mirrors):
-		return ctrl.Result{}, r.hold(ctx, request.NamespacedName)
+		return ctrl.Result{}, r.hold(ctx, key)
 	case len(mirrors) == 0 && held:
-		return r.letGo(ctx, request.NamespacedName)
+		return r.letGo(ctx, key)
 	}
 	// 5. Namespaces have lost access, or have it again: its owner is told.
-	return r.tellChanges(ctx, origin, mirrors)
+	return r.tellChanges(ctx, origin, mirrors, began)
+}
+
+// settled returns for how long nothing is to be done for an origin that has the
+// finalizer and mirrors, and whose mirrors were looked at a moment ago: where
+// they are thousands, merely listing them for each one's change takes long.
+func (r *originReconciler) settled(ctx context.Context, origin *corev1.PersistentVolumeClaim, held bool) time.Duration {
+	key := client.ObjectKeyFromObject(origin)
+	rest := r.pace.rest(key, time.Now())
+	if rest == 0 || !held || origin.DeletionTimestamp != nil {
+		return 0
+	}
+	if some, err := volumesWhere(ctx, r.cache, volumesOf, key.String(), client.Limit(1)); err != nil || len(some) == 0 {
+		return 0
+	}
+	return rest
 }
 
 // isOriginOf reports whether any of the mirrors is of this very claim, not of

@@ -71,8 +71,9 @@ func claimsWhere(ctx context.Context, cache client.Reader, field, value string, 
 	return list.Items, err
 }
 
-func volumesWhere(ctx context.Context, cache client.Reader, field, value string) ([]corev1.PersistentVolume, error) {
+func volumesWhere(ctx context.Context, cache client.Reader, field, value string, options ...client.ListOption) ([]corev1.PersistentVolume, error) {
 	var list corev1.PersistentVolumeList
-	err := cache.List(ctx, &list, client.MatchingFields{field: value}, client.UnsafeDisableDeepCopy)
+	options = append(options, client.MatchingFields{field: value}, client.UnsafeDisableDeepCopy)
+	err := cache.List(ctx, &list, options...)
 	return list.Items, err
 }

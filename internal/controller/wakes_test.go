@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,4 +77,51 @@ func TestNoLiveListForAFreshOrigin(t *testing.T) {
 	if _, err := r.letGo(context.Background(), client.ObjectKeyFromObject(origin)); err != nil || lists != 1 {
 		t.Errorf("while the cache does not show it: %d live lists, %v; want 1", lists, err)
 	}
+}
+
+// While its mirrors were looked at a moment ago, an origin that has thousands
+// does not even list them for each of their changes; once they are none, it does
+// not wait for that.
+func TestManyMirrorsAreNotListedForEach(t *testing.T) {
+	m, request := manyMirrors(50)
+	listed := 0
+	r := m.reconciler(t)
+	r.cache = reader{counting{m, &listed}}
+	for range 10 {
+		if _, err := r.Reconcile(context.Background(), request); err != nil {
+			t.Fatal(err)
+		}
+		r.pace.pause(request.NamespacedName, time.Minute, time.Now())
+	}
+	if want := 50 + 9; listed != want {
+		t.Errorf("10 changes list %d volumes, want %d", listed, want)
+	}
+	m.mirrors = nil
+	live := cluster(t, m.claims[request.NamespacedName].DeepCopy())
+	r.live, r.write = reader{live}, writer{live, names}
+	if _, err := r.Reconcile(context.Background(), request); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := r.live.claim(context.Background(), request.NamespacedName); err != nil || len(left.Finalizers) != 0 {
+		t.Errorf("without mirrors the finalizers are %v (%v)", left.Finalizers, err)
+	}
+}
+
+// counting counts the volumes that are listed, up to a limit.
+type counting struct {
+	*memory
+	listed *int
+}
+
+func (c counting) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
+	var asked client.ListOptions
+	asked.ApplyOptions(options)
+	err := c.memory.List(ctx, into, options...)
+	if list, ok := into.(*corev1.PersistentVolumeList); ok {
+		if n := int(asked.Limit); n > 0 && len(list.Items) > n {
+			list.Items = list.Items[:n]
+		}
+		*c.listed += len(list.Items)
+	}
+	return err
 }

@@ -27,7 +27,7 @@ var (
 )
 
 func endings() []ending {
-	return []ending{endRefused, endWaiting, endRevoked, endUnclear, endNoClaim, endNotOurs, endIsMirror, endProblems, endNotAllowed, endChanged}
+	return append([]ending{endRefused, endWaiting, endRevoked, endUnclear, endNoClaim, endNotOurs, endIsMirror, endProblems, endNotAllowed, endChanged}, gateEndings()...)
 }
 
 // end is an ending as an error. Where the answer itself was printed, there is

@@ -24,7 +24,7 @@ standard error output, and in the receipt where there is one.
 
 Commands that answer a question (` + "`explain`, `access`, `doctor`" + `) print the answer,
 whatever it is, and those that change who reaches what (` + "`share`, `unshare`, `mirror`" + `)
-say what came of it. They end with:
+say what came of it. They, and the gate of ` + "`mooring ci`" + `, end with:
 
 | code | reason | what was found | what to do |
 | ---: | --- | --- | --- |

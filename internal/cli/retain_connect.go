@@ -19,11 +19,16 @@ type clusterFlags struct {
 	kubeconfig string
 	timeout    time.Duration
 	verbose    bool
+	// content is the kubeconfig itself, of which source says where it is from;
+	// only where there is no file.
+	content, source string
 }
+
+const defaultRequestTimeout = 30 * time.Second
 
 func (f *clusterFlags) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "the kubeconfig `FILE`; no other place is looked at, $KUBECONFIG neither")
-	cmd.Flags().DurationVar(&f.timeout, "request-timeout", 30*time.Second, "how long one request may take")
+	cmd.Flags().DurationVar(&f.timeout, "request-timeout", defaultRequestTimeout, "how long one request may take")
 	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "print on stderr how many requests were sent")
 }
 
@@ -36,19 +41,16 @@ type connection struct {
 
 // connect checks the kubeconfig against the contract. It sends nothing.
 func (f *clusterFlags) connect(e Env, now time.Time) (*connection, error) {
-	if f.kubeconfig == "" {
-		return nil, usageError("--kubeconfig: missing; expected a file as mooring retain kubeconfig writes it")
-	}
 	if f.timeout <= 0 {
 		return nil, usageError("--request-timeout: is %s; expected more than 0", f.timeout)
 	}
-	data, err := readFile(f.kubeconfig, kubeconfig.MaxBytes)
+	source, data, err := f.readKubeconfig()
 	if err != nil {
-		return nil, &retain.Error{Reason: retain.KubeconfigRefused, Message: err.Error(), Cause: err}
+		return nil, err
 	}
 	access, err := kubeconfig.Parse(data, now)
 	if err != nil {
-		return nil, &retain.Error{Reason: retain.KubeconfigRefused, Message: kubeconfigProblems(f.kubeconfig, err), Cause: err}
+		return nil, &retain.Error{Reason: retain.KubeconfigRefused, Message: kubeconfigProblems(source, err), Cause: err}
 	}
 	client, err := retain.Connect(access, retain.ClientOptions{Timeout: f.timeout, Version: e.version()})
 	if err != nil {
@@ -59,6 +61,23 @@ func (f *clusterFlags) connect(e Env, now time.Time) (*connection, error) {
 		access: retain.AccessFacts{Server: access.Server, CADigest: access.CADigest},
 		notes:  append(access.Notes, ignoredProxies(os.LookupEnv)...),
 	}, nil
+}
+
+// readKubeconfig returns the kubeconfig, and where it is from.
+func (f *clusterFlags) readKubeconfig() (string, []byte, error) {
+	switch {
+	case f.source != "" && f.content == "":
+		return "", nil, &retain.Error{Reason: retain.KubeconfigRefused, Message: f.source + ": is empty; expected the kubeconfig, as a secret of the repository or environment"}
+	case f.source != "":
+		return f.source, []byte(f.content), nil
+	case f.kubeconfig == "":
+		return "", nil, usageError("--kubeconfig: missing; expected a file as mooring retain kubeconfig writes it")
+	}
+	data, err := readFile(f.kubeconfig, kubeconfig.MaxBytes)
+	if err != nil {
+		return "", nil, &retain.Error{Reason: retain.KubeconfigRefused, Message: err.Error(), Cause: err}
+	}
+	return f.kubeconfig, data, nil
 }
 
 func kubeconfigProblems(file string, err error) string {

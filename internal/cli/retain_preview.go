@@ -53,9 +53,15 @@ func (f *planFlags) prepare(e Env, files []string) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
+	return f.prepareChecked(e, checked, overlap)
+}
+
+// prepareChecked is prepare for manifests that were read.
+func (f *planFlags) prepareChecked(e Env, checked []checkedFile, overlap []string) (*prepared, error) {
 	if err := refusal(checked); err != nil {
 		return nil, err
 	}
+	var err error
 	p := &prepared{manifests: manifestsOf(checked)}
 	if p.connection, err = f.connect(e, time.Now()); err != nil {
 		return nil, err

@@ -107,7 +107,7 @@ func NewRoot(e Env) *cobra.Command {
 	if e.Plugin {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl mooring"}
 	}
-	root.AddCommand(newDrivers(e), newRetain(e), newVersion(e))
+	root.AddCommand(newDrivers(e), newRetain(e), newCI(e), newVersion(e))
 	root.AddCommand(newShare(e), newUnshare(e), newMirror(e))
 	root.AddCommand(newList(e), newMap(e))
 	root.AddCommand(newExplain(e), newAccess(e))

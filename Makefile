@@ -25,6 +25,7 @@ RACE := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
 
 GOLANGCI_LINT := .cache/tools/golangci-lint
 SBOM_TOOL := .cache/tools/cyclonedx-gomod
+HELM_UNITTEST := .cache/tools/helm-unittest
 # When the last commit was made: what is built depends on no clock.
 COMMIT_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 COMMIT_DATE ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
@@ -105,9 +106,16 @@ test-integration: tell-race controlplane build ## Run the chart's tests and the 
 	fi
 
 .PHONY: test-chart
-test-chart: tell-race controlplane ## Do what the chart's policies and fences forbid, and what they allow, on a real API server.
+test-chart: tell-race controlplane $(HELM_UNITTEST) ## Run the chart's suites; do what its policies and fences forbid, and what they allow, on a real API server.
+	@echo "test: what the chart renders, with and without each value"
+	@cd tools/chart && go test -count=1 ./...
+	@$(HELM_UNITTEST) --strict charts/mooring
 	@echo "test: policies and fences on Kubernetes $(K8S_VERSION)"
 	@cd test && go test $(RACE) -count=1 -v -parallel 4 $(TESTFLAGS) ./policies/...
+
+$(HELM_UNITTEST): tools/chart/go.mod tools/chart/go.sum
+	@echo "test: building helm-unittest, once"
+	@cd tools/chart && go build -buildvcs=false -trimpath -o ../../$@ github.com/helm-unittest/helm-unittest/cmd/helm-unittest
 
 .PHONY: test-csinode
 test-csinode: tell-race ## Carry CSI traffic of origins and mirrors over a socket (may need root: it mounts).
@@ -182,10 +190,13 @@ lint: $(GOLANGCI_LINT) ## Run the linters over every module, and check that the 
 	@cd test/bench && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
 	@echo "lint: tools/release module"
 	@cd tools/release && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
+	@echo "lint: tools/chart module"
+	@cd tools/chart && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
 
 .PHONY: generate
-generate: ## Write what is generated again, such as docs/reasons.md.
+generate: ## Write what is generated again, such as docs/reasons.md and the chart's schema.
 	@go generate ./...
+	@cd tools/chart && go run -buildvcs=false ./values ../../charts/mooring
 
 # Compared with what was there before, not with the last commit: a change that
 # is not committed yet can be verified too.

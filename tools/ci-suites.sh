@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 # Each suite, and the paths that it is about.
 suites=(
 	"test-node ^(internal/(recipe|mirror|controller)|cmd/mooring-controller|test/(node|csinode))/"
-	"test-chart ^(charts|test/(chart|policies)|docs/policies)"
+	"test-chart ^(charts|tools/chart|test/(chart|policies)|docs/policies)"
 	"test-bench ^test/bench/"
 	"test-release ^(tools/release/|tools/image|Dockerfile|cmd/)"
 )

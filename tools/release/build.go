@@ -121,6 +121,9 @@ func (r release) chart() error {
 	var entries []entry
 	root := os.DirFS(filepath.Join(r.root, dir))
 	err := fs.WalkDir(root, ".", func(path string, found fs.DirEntry, err error) error {
+		if path == "tests" { // as .helmignore says
+			return fs.SkipDir
+		}
 		if err != nil || found.IsDir() {
 			return err
 		}

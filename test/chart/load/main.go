@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
@@ -35,6 +36,11 @@ func run(args []string) error {
 	}
 	if got := loaded.Metadata; got.Version != args[version] || got.AppVersion != args[version] {
 		return fmt.Errorf("%s: version %s, appVersion %s: expected %s for both", args[archive], got.Version, got.AppVersion, args[version])
+	}
+	for _, file := range loaded.Files {
+		if strings.HasPrefix(file.Name, "tests/") {
+			return fmt.Errorf("%s holds %s, which no installation needs", args[archive], file.Name)
+		}
 	}
 	dir, err := os.MkdirTemp("", "mooring-chart-")
 	if err != nil {

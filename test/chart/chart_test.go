@@ -116,7 +116,10 @@ func TestObjectsAreWellFormed(t *testing.T) {
 			"repository":  "registry.example.com/mooring",
 			"pullSecrets": []any{map[string]any{"name": "pull"}},
 		},
-		"class":                     map[string]any{"access": "ReadOnly", "onRevoke": "Delete"},
+		"class":   map[string]any{"access": "ReadOnly", "onRevoke": "Delete"},
+		"classes": []any{map[string]any{"name": "readers", "access": "ReadOnly", "onRevoke": "Delete", "revokeAfter": "1h"}, map[string]any{"name": "least"}},
+		"networkPolicy": map[string]any{"enabled": true, "metricsFrom": []any{map[string]any{"podSelector": map[string]any{}}},
+			"apiServer": map[string]any{"cidrs": []any{"10.96.0.1/32"}}},
 		"namespaceSelector":         "team in (a, b), !private # not a comment",
 		"metrics":                   map[string]any{"service": map[string]any{"create": true, "annotations": map[string]any{"a": "b"}}},
 		"podAnnotations":            map[string]any{"a": "b"},
@@ -137,7 +140,7 @@ func TestObjectsAreWellFormed(t *testing.T) {
 	})})
 	kinds := slices.Compact(wellFormed(t, objects))
 	want := []string{"ClusterRole", "ClusterRoleBinding", "Deployment", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
-		"Role", "RoleBinding", "Service", "ServiceAccount", "StorageClass", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+		"NetworkPolicy", "PodDisruptionBudget", "Role", "RoleBinding", "Service", "ServiceAccount", "StorageClass", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 	if !slices.Equal(kinds, want) {
 		t.Errorf("got the kinds %v, want %v", kinds, want)
 	}

@@ -57,9 +57,34 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 Whether the controller may delete mirror claims: "true" or empty.
 */}}
 {{- define "mooring.deletesClaims" -}}
-{{- if or .Values.allowClaimDeletion (and .Values.class.create (eq .Values.class.onRevoke "Delete")) -}}
+{{- $deletes := .Values.allowClaimDeletion -}}
+{{- range (include "mooring.classes" . | fromJson).classes -}}
+{{- if eq .onRevoke "Delete" }}{{ $deletes = true }}{{ end -}}
+{{- end -}}
+{{- if $deletes -}}
 true
 {{- end -}}
+{{- end -}}
+
+{{/*
+The classes that the chart makes, each with all it has, as JSON of {"classes": []}.
+*/}}
+{{- define "mooring.classes" -}}
+{{- $classes := list -}}
+{{- if .Values.class.create -}}
+{{- $classes = append $classes (pick .Values.class "name" "access" "onRevoke" "revokeAfter") -}}
+{{- end -}}
+{{- range .Values.classes -}}
+{{- $classes = append $classes (dict "name" .name "access" (.access | default "ReadWrite") "onRevoke" (.onRevoke | default "Report") "revokeAfter" (.revokeAfter | default "5m")) -}}
+{{- end -}}
+{{- $names := list -}}
+{{- range $classes -}}
+{{- if has .name $names -}}
+{{- fail (printf "classes: %q stands there twice, or is class.name too: give each class a name of its own" .name) -}}
+{{- end -}}
+{{- $names = append $names .name -}}
+{{- end -}}
+{{- dict "classes" $classes | toJson -}}
 {{- end -}}
 
 {{/*
@@ -171,7 +196,7 @@ A CEL expression that says whether a class, by its name, is one of Mooring's.
 */}}
 {{- define "mooring.celIsOurClass" -}}
 {{- $names := list -}}
-{{- if .root.Values.class.create }}{{ $names = append $names .root.Values.class.name }}{{ end -}}
+{{- range (include "mooring.classes" .root | fromJson).classes }}{{ $names = append $names .name }}{{ end -}}
 {{- $prefixes := list -}}
 {{- range .root.Values.extraClassNames -}}
 {{- if hasSuffix "*" . }}{{ $prefixes = append $prefixes (trimSuffix "*" .) }}{{ else }}{{ $names = append $names . }}{{ end -}}

@@ -44,10 +44,31 @@ func groupSchema(group value) (map[string]any, error) {
 		problems = append(problems, err)
 	}
 	schema := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+	if required := neededOf(group.children); len(required) > 0 {
+		schema["required"] = required
+	}
 	if group.about != "" {
 		schema["description"] = group.about
 	}
 	return schema, errors.Join(problems...)
+}
+
+// neededOf returns the names of those values that have to be there. Who sets one to
+// null takes its default away, as Helm has it: of a list or a mapping nothing is
+// left then, of others the templates would make what nobody means.
+func neededOf(values []value) []string {
+	var names []string
+	for _, v := range values {
+		if v.children != nil || v.node.Kind == yaml.ScalarNode && !mayBeNull(v) {
+			names = append(names, v.name())
+		}
+	}
+	return names
+}
+
+func mayBeNull(v value) bool {
+	types, _ := v.rules["type"].([]any)
+	return slices.Contains(types, any("null"))
 }
 
 func schemaOfOne(v value) (map[string]any, error) {

@@ -21,11 +21,25 @@ import (
 // with the exit codes that it says. kubectl's part is done by the test.
 func TestHandbook(t *testing.T) {
 	w := newWorld(t)
+	w.followPage("docs/retained-volumes.md", 9)
+}
+
+// How the identity of a CI run is made, and made anew.
+func TestCIPage(t *testing.T) {
+	w := newWorld(t)
+	w.followPage("docs/ci.md", 2)
+}
+
+// followPage carries out the commands of a page, of which at least so many are
+// mooring's.
+func (w *world) followPage(page string, atLeast int) {
+	t := w.T
+	t.Helper()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	handbook, err := os.ReadFile(root + "/docs/retained-volumes.md")
+	handbook, err := os.ReadFile(filepath.Join(root, page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +63,12 @@ func TestHandbook(t *testing.T) {
 			w.save("token", []byte(identity.Config.BearerToken))
 		case strings.Contains(line, "kube-root-ca.crt"):
 			w.save("ca.crt", w.plane.Admin().CAData)
-		case line == "kubectl apply -f examples/retain-rbac.yaml": // applied by newWorld
+		case line == "kubectl apply -f examples/retain-rbac.yaml":
+			w.applyRBAC() // again: what is there stays
+		case line == "kubectl -n mooring-retain delete serviceaccount retain":
+			if err := w.admin.CoreV1().ServiceAccounts("mooring-retain").Delete(t.Context(), "retain", metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
 		case line == "kubectl create namespace research":
 			_, err := w.admin.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "research"}}, metav1.CreateOptions{})
 			if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -61,8 +80,8 @@ func TestHandbook(t *testing.T) {
 			t.Fatalf("nobody carries out %q", line)
 		}
 	}
-	if ran < 9 {
-		t.Fatalf("only %d commands of the handbook were found", ran)
+	if ran < atLeast {
+		t.Fatalf("only %d commands of %s were found", ran, page)
 	}
 }
 
@@ -115,7 +134,18 @@ func (w *world) applyClaim(file string) {
 	if err := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096).Decode(&claim); err != nil {
 		w.Fatal(err)
 	}
-	w.must(w.admin.CoreV1().PersistentVolumeClaims(claim.Namespace).Create(w.Context(), &claim, metav1.CreateOptions{}))
+	claims := w.admin.CoreV1().PersistentVolumeClaims(claim.Namespace)
+	w.must(claims.Create(w.Context(), &claim, metav1.CreateOptions{}))
+	w.Cleanup(func() { // another page begins without it
+		ctx := context.Background()
+		if err := claims.Delete(ctx, claim.Name, metav1.DeleteOptions{}); err != nil {
+			w.Error(err)
+		}
+		w.eventually("the claim's end", func() (any, bool) {
+			got, err := claims.Get(ctx, claim.Name, metav1.GetOptions{})
+			return got, apierrors.IsNotFound(err)
+		})
+	})
 	w.eventually("the binding", func() (any, bool) {
 		got, err := w.admin.CoreV1().PersistentVolumeClaims(claim.Namespace).Get(w.Context(), claim.Name, metav1.GetOptions{})
 		return got, err == nil && got.Status.Phase == corev1.ClaimBound

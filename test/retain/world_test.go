@@ -37,6 +37,7 @@ type world struct {
 	namespace  string
 	id         string // unique in the cluster
 	dir        string
+	root       string // of the checkout, wherever the test goes
 }
 
 var counter atomic.Int64
@@ -49,6 +50,11 @@ func newWorld(t *testing.T) *world {
 func newWorldOn(t *testing.T, plane *controlplane.ControlPlane) *world {
 	t.Helper()
 	w := &world{T: t, plane: plane, dir: t.TempDir()}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.root = root
 	w.admin = kubernetes.NewForConfigOrDie(w.plane.Admin())
 	w.id = fmt.Sprintf("t%d", counter.Add(1))
 	w.namespace = w.id
@@ -77,7 +83,7 @@ func (w *world) must(_ any, err error) {
 // applyRBAC applies examples/retain-rbac.yaml verbatim.
 func (w *world) applyRBAC() {
 	w.Helper()
-	data, err := os.ReadFile("../../examples/retain-rbac.yaml")
+	data, err := os.ReadFile(filepath.Join(w.root, "examples/retain-rbac.yaml"))
 	if err != nil {
 		w.Fatal(err)
 	}

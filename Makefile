@@ -81,7 +81,7 @@ $(SBOM_TOOL): tools/release/go.mod tools/release/go.sum
 test: test-unit test-fuzz test-integration try-csinode try-nfs ## Run all tests that this machine can run, and say which it cannot.
 
 .PHONY: test-all
-test-all: lint verify-generated test-unit test-fuzz test-integration test-csinode test-nfs test-chart demo test-node test-model test-bench test-release ## All that is checked before a change is taken; fails where something cannot be run.
+test-all: lint verify-generated test-unit test-fuzz test-integration test-csinode test-nfs test-chart demo test-node test-model test-bench test-forge test-release ## All that is checked before a change is taken; fails where something cannot be run.
 
 .PHONY: test-unit
 test-unit: tell-race ## Run the unit tests, without any server.
@@ -153,6 +153,11 @@ test-model: tell-race controlplane build ## Apply random operations, other ones 
 test-node: ## See Pods share data through mirrors, on real kubelets (root; builds long, once).
 	@test/node/run.sh $(TESTFLAGS)
 
+# Not part of `make test`: it builds Gitea.
+.PHONY: test-forge
+test-forge: ## Ask a real Gitea, run the GitHub workflow with act, scan a corpus of secrets (builds long, once).
+	@test/forge/run.sh $(TESTFLAGS)
+
 # Figures are for a machine that does nothing else. -resume goes on with a run
 # that was interrupted, -run REGEXP measures some cases again, -page only writes
 # the page again: BENCHFLAGS.
@@ -186,6 +191,8 @@ lint: $(GOLANGCI_LINT) ## Run the linters over every module, and check that the 
 	@cd test/csinode && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
 	@echo "lint: test/node module"
 	@cd test/node && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
+	@echo "lint: test/forge module"
+	@cd test/forge && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
 	@echo "lint: test/bench module"
 	@cd test/bench && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
 	@echo "lint: tools/release module"

@@ -103,7 +103,9 @@ func (f *forge) start() {
 	go func() { ended <- cmd.Wait() }()
 	f.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-		_ = <-ended // it was told to end
+		if err := <-ended; err != nil {
+			f.Logf("gitea ended, as it was told to: %v", err)
+		}
 		if f.Failed() {
 			f.Logf("gitea's log:\n%s", log.String())
 		}

@@ -55,6 +55,11 @@ for pure in manifest compare plan policy reason; do
 	bad "internal/retain/${pure}_bad.go" os
 	file "internal/retain/${pure}.go" encoding/json "$in/strictyaml/inner" "$module/pkg/mooringapi/inner"
 done
+for pure in facts verdict conditions owners event; do
+	bad "internal/gate/${pure}_bad.go" net/http
+	file "internal/gate/${pure}.go" strings
+done
+file internal/gate/forge.go net/http
 bad pkg/mooringapi/bad_grant.go "$in/grant/inner"
 bad internal/grant/bad_recipe.go "$in/recipe/inner"
 bad internal/recipe/bad_grant.go "$in/grant/inner"

@@ -3,8 +3,8 @@
 // protected branch, from a checkout that is exactly that commit and holds nothing
 // that it must not.
 //
-// facts.go, verdict.go, conditions.go and owners.go decide, and are PURE. The
-// others find out: the runner's environment, the forge's API, git, the scan.
+// facts.go, event.go, owners.go, conditions.go and verdict.go decide, and are PURE.
+// The others find out: what the forge's API, git and the scan say.
 package gate
 
 // Answer is what somebody who was asked knows. The zero value is that nobody

@@ -36,7 +36,8 @@ type hub struct {
 	kubeconfig string
 	standIns   string
 	owners     atomic.Value // what the API says
-	runs       int
+	digest     string       // of the program
+	more       []string     // arguments of act
 }
 
 const checkoutStandIn = `name: check out
@@ -78,10 +79,11 @@ func newHub(t *testing.T) *hub {
 	if err != nil {
 		t.Fatal(err)
 	}
-	digest := sha256.Sum256(program)
+	sum := sha256.Sum256(program)
+	h.digest = hex.EncodeToString(sum[:])
 	caller := strings.NewReplacer(
 		"https://downloads.example.com/mooring-linux-amd64", h.server.URL+"/mooring",
-		strings.Repeat("0", 64), hex.EncodeToString(digest[:]),
+		strings.Repeat("0", 64), h.digest,
 		// act has no environments: the secret is passed instead.
 		"      environment: cluster\n", "    secrets:\n      kubeconfig: ${{ secrets.KUBECONFIG }}\n",
 	).Replace(example(t, "ci/github.yml"))
@@ -163,7 +165,6 @@ func identity(t *testing.T) string {
 // dispatch runs the caller's workflow, and returns what was told and the receipts.
 func (h *hub) dispatch(actor string, inputs map[string]string) (result, map[string]receipt.Receipt) {
 	h.Helper()
-	h.runs++
 	event, err := json.Marshal(map[string]any{"inputs": inputs})
 	if err != nil {
 		h.Fatal(err)
@@ -183,12 +184,14 @@ func (h *hub) dispatch(actor string, inputs map[string]string) (result, map[stri
 		"--no-skip-checkout", "--no-cache-server", "--container-daemon-socket", "-", "--use-new-action-cache",
 		"--action-cache-path", filepath.Join(home, "cache"),
 		"--local-repository", "mooring-k8s/mooring@" + strings.Repeat("0", 40) + "=" + absolute,
+		// The other forges' files pin another version of it.
+		"--local-repository", "actions/checkout@34e114876b0b11c390a56381ad16ebd13914f8d5=" + filepath.Join(h.standIns, "checkout"),
 		"--local-repository", action("checkout") + "=" + filepath.Join(h.standIns, "checkout"),
 		"--local-repository", action("upload-artifact") + "=" + filepath.Join(h.standIns, "upload"),
 		"--env", "GITHUB_API_URL=" + h.server.URL, "--env", "SSL_CERT_FILE=" + ca, "--env", "CURL_CA_BUNDLE=" + ca,
 		"--env", "SOURCE=" + h.dir, "--env", "ARTIFACTS=" + artifacts, "-s", "GITHUB_TOKEN=job-token-1234", "-s", "KUBECONFIG",
 	}
-	got := run(h.Context(), home, []string{"KUBECONFIG=" + h.kubeconfig, "XDG_CACHE_HOME=" + home}, built(h.T, ".cache/forge/act"), args...)
+	got := run(h.Context(), home, []string{"KUBECONFIG=" + h.kubeconfig, "XDG_CACHE_HOME=" + home}, built(h.T, ".cache/forge/act"), append(args, h.more...)...)
 	h.noSecret(got.text)
 	receipts := map[string]receipt.Receipt{}
 	files, err := filepath.Glob(filepath.Join(artifacts, "*.json"))
@@ -250,9 +253,10 @@ func volumes(t *testing.T) int {
 // nobody approved, approval, create, and again, when nothing is left to do.
 func TestGitHubWorkflow(t *testing.T) {
 	h := newHub(t)
+	before := volumes(t)
 	preview, receipts := h.dispatch("alice", map[string]string{"mode": "preview", "approved-plan": ""})
 	seen := receipts["preview"]
-	if preview.code != 0 || seen.Outcome != receipt.WouldCreate || len(receipts) != 1 || volumes(t) != 0 {
+	if preview.code != 0 || seen.Outcome != receipt.WouldCreate || len(receipts) != 1 || volumes(t) != before {
 		t.Fatalf("preview: exit code %d, %d volume(s), receipts %+v\n%s", preview.code, volumes(t), receipts, preview.text)
 	}
 	if !strings.Contains(preview.text, "gate         open") || !strings.Contains(preview.text, seen.PlanDigest) {
@@ -260,16 +264,16 @@ func TestGitHubWorkflow(t *testing.T) {
 	}
 	for name, plan := range map[string]string{"another digest": "sha256:" + strings.Repeat("1", 64), "none": ""} {
 		refused, receipts := h.dispatch("alice", map[string]string{"mode": "create", "approved-plan": plan})
-		if refused.code == 0 || volumes(t) != 0 || receipts["create"].Outcome == receipt.Created {
+		if refused.code == 0 || volumes(t) != before || receipts["create"].Outcome == receipt.Created {
 			t.Fatalf("%s: exit code %d, %d volume(s)\n%s", name, refused.code, volumes(t), refused.text)
 		}
 	}
 	created, receipts := h.dispatch("alice", map[string]string{"mode": "create", "approved-plan": seen.PlanDigest})
-	if created.code != 0 || receipts["create"].Outcome != receipt.Created || receipts["create"].Approval.PlanDigest != seen.PlanDigest || volumes(t) != 1 {
+	if created.code != 0 || receipts["create"].Outcome != receipt.Created || receipts["create"].Approval.PlanDigest != seen.PlanDigest || volumes(t) != before+1 {
 		t.Fatalf("create: exit code %d, %d volume(s), receipts %+v\n%s", created.code, volumes(t), receipts, created.text)
 	}
 	again, receipts := h.dispatch("alice", map[string]string{"mode": "create", "approved-plan": seen.PlanDigest})
-	if again.code != 0 || receipts["create"].Outcome != receipt.Unchanged || receipts["preview"].Outcome != receipt.Unchanged || volumes(t) != 1 {
+	if again.code != 0 || receipts["create"].Outcome != receipt.Unchanged || receipts["preview"].Outcome != receipt.Unchanged || volumes(t) != before+1 {
 		t.Fatalf("again: exit code %d, receipts %+v\n%s", again.code, receipts, again.text)
 	}
 }

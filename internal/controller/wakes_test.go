@@ -86,7 +86,7 @@ func TestManyMirrorsAreNotListedForEach(t *testing.T) {
 	m, request := manyMirrors(50)
 	listed := 0
 	r := m.reconciler(t)
-	r.cache = reader{counting{m, &listed}}
+	r.cache = reader{listing{m, &listed}}
 	for range 10 {
 		if _, err := r.Reconcile(context.Background(), request); err != nil {
 			t.Fatal(err)
@@ -107,13 +107,13 @@ func TestManyMirrorsAreNotListedForEach(t *testing.T) {
 	}
 }
 
-// counting counts the volumes that are listed, up to a limit.
-type counting struct {
+// listing counts the volumes that are listed, up to a limit.
+type listing struct {
 	*memory
 	listed *int
 }
 
-func (c counting) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
+func (c listing) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
 	var asked client.ListOptions
 	asked.ApplyOptions(options)
 	err := c.memory.List(ctx, into, options...)

@@ -107,26 +107,46 @@ func (r *claimReconciler) holds(origin *corev1.PersistentVolumeClaim) bool {
 }
 
 // decideLive decides on live facts and, on a yes, puts the finalizer on the
-// origin, where it is not yet. Who else writes the origin meanwhile makes it
-// read and decide again.
+// origin, where it is not yet. That write is the live read of the origin too: it
+// fails unless the origin is as the decision took it to be. Who else writes it
+// meanwhile makes it read and decide again.
 func (r *claimReconciler) decideLive(ctx context.Context, facts *mirror.Facts) (mirror.Decision, error) {
-	decision, err := r.confirmed(ctx, facts)
+	confirmed := r.confirmed
+	if !r.holds(facts.Origin) {
+		confirmed = r.confirmedBarOrigin
+	}
+	decision, err := confirmed(ctx, facts)
 	if err != nil || decision.Verdict != mirror.Allow || r.holds(facts.Origin) {
 		return decision, err
 	}
 	release, again := r.locks.oneOf(mirror.Origin(r.options.Names, facts.Claim).String()) // of many workers one writes
 	defer release()
-	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	err = retry.OnError(retry.DefaultBackoff, hasChanged, func() error {
 		if again {
 			decision, err = r.confirmed(ctx, facts)
 			if err != nil || decision.Verdict != mirror.Allow || r.holds(facts.Origin) {
 				return err
 			}
 		}
-		again = true // the write fails unless the origin is as it was read
+		again = true
 		return r.write.addFinalizer(ctx, facts.Origin)
 	})
 	return decision, err
+}
+
+// hasChanged reports whether a write failed since its object is not as it was
+// read, or is gone.
+func hasChanged(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }
+
+// confirmedBarOrigin decides on live facts but for the origin, of which the
+// cache knows; a yes holds once a write to the origin did not conflict.
+func (r *claimReconciler) confirmedBarOrigin(ctx context.Context, facts *mirror.Facts) (mirror.Decision, error) {
+	labels, err := r.live.namespaceLabels(ctx, facts.Claim.Namespace)
+	if err != nil {
+		return mirror.Decision{}, err
+	}
+	facts.Now, facts.NamespaceLabels = time.Now(), labels
+	return r.decide(ctx, facts)
 }
 
 // confirmed decides on live facts.

@@ -80,7 +80,7 @@ type parts struct {
 }
 
 func assemble(mgr ctrl.Manager, options Options, metrics *metrics) parts {
-	cached, live := reader{mgr.GetClient()}, reader{mgr.GetAPIReader()}
+	cached, live := reader{mgr.GetClient()}, reader{readTogether(mgr.GetAPIReader())}
 	write := writer{client: mgr.GetClient(), names: options.Names}
 	say := &teller{names: options.Names, write: write, recorder: mgr.GetEventRecorder(fieldManager), metrics: metrics}
 	locks := newOriginLocks()

@@ -90,8 +90,9 @@ func (w writer) updateBrake(ctx context.Context, record *corev1.ConfigMap) error
 	return w.client.Update(ctx, record, client.FieldOwner(fieldManager))
 }
 
-// addFinalizer puts the finalizer on an origin claim, which must have been
-// read live: the write fails with a conflict if it has changed since.
+// addFinalizer puts the finalizer on an origin claim. The write fails with a
+// conflict if that is not, or no longer, as it was read, be it from the cache; if
+// it does not, the origin was so at that moment.
 func (w writer) addFinalizer(ctx context.Context, origin *corev1.PersistentVolumeClaim) error {
 	return w.setFinalizers(ctx, origin, append(slices.Clone(origin.Finalizers), w.names.Finalizer()))
 }

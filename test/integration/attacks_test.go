@@ -83,6 +83,7 @@ func TestNamesake(t *testing.T) {
 // TestClearedClaimRef is somebody clearing the claimRef of a mirror volume whose
 // claim is gone, so that any claim of its class could take it.
 func TestClearedClaimRef(t *testing.T) {
+	t.Parallel()
 	for name, patch := range map[string]string{
 		"the whole claimRef": `{"spec":{"claimRef":null}}`,
 		"its UID":            `{"spec":{"claimRef":{"uid":null,"resourceVersion":null}}}`,

@@ -17,6 +17,7 @@ import (
 // known: it is said, and nothing else is done, neither to the claim, nor to the
 // volume, nor to the origin.
 func TestRecordBroken(t *testing.T) {
+	t.Parallel()
 	for name, patch := range map[string]string{
 		"edited": fmt.Sprintf(`{"metadata":{"annotations":{%q:"elsewhere/other",%q:%q}}}`, names.OriginClaim(), names.OriginVolumeUID(), aMirrorUID),
 		"gone":   `{"metadata":{"annotations":null}}`,

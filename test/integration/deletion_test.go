@@ -62,6 +62,7 @@ func TestOriginDeletionWithoutMirrors(t *testing.T) {
 // once, no new mirror is made, the mirror's owner is told, and nothing but the
 // one word of its owner, or the end of the mirror, lets it go.
 func TestOriginDeletionIsHeld(t *testing.T) {
+	t.Parallel()
 	for _, allowed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("allowed=%v", allowed), func(t *testing.T) {
 			onEachGate(t, func(w *world) {

@@ -9,12 +9,13 @@ import (
 	"testing"
 )
 
-// failureLines is how much of each log a failed test shows.
-const failureLines = 40
+// failureLines is how many complaints of each log a failed test shows: few, so
+// that the end of a long output still says what the test itself found.
+const failureLines = 5
 
 // ForTest starts a control plane for one test, which fails if that is not
-// possible, and stops it when the test ends. A failed test shows the ends of
-// the logs. On an existing cluster that cannot be as the options ask, the test
+// possible, and stops it when the test ends. A failed test shows what the
+// servers complained of last, and keeps their logs with go test's -artifacts. On an existing cluster that cannot be as the options ask, the test
 // is skipped and says why.
 func ForTest(tb testing.TB, options Options) *ControlPlane {
 	tb.Helper()
@@ -87,8 +88,13 @@ func showLogs(tb testing.TB, cp *ControlPlane) {
 		return
 	}
 	for _, p := range cp.processes() {
-		if !p.foreign {
-			tb.Logf("%s:\n%s", p.LogFile(), p.LogTail(failureLines))
+		if p.foreign {
+			continue
 		}
+		kept, err := p.copyLog(tb.ArtifactDir())
+		if err != nil {
+			kept = fmt.Sprintf("its log is not kept: %v", err)
+		}
+		tb.Logf("%s (%s) complained last:\n%s", p.name, kept, p.complaints(failureLines))
 	}
 }

@@ -5,11 +5,18 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 )
 
-// tailBytes bounds how much of a log is read for its last lines.
-const tailBytes = 256 << 10
+const (
+	// tailBytes bounds how much of a log is read for its last lines.
+	tailBytes = 256 << 10
+	// complaintWidth bounds, in bytes, what is shown of one line: some hold an
+	// object whole.
+	complaintWidth = 300
+)
 
 // LogFile is where the process's output is appended, all its lives in one.
 func (p *Process) LogFile() string { return filepath.Join(p.plane.dir, "logs", p.name+".log") }
@@ -21,6 +28,39 @@ func (p *Process) LogTail(n int) string {
 		return ""
 	}
 	return lastLines(p.outputFrom(max(0, info.Size()-tailBytes)), n)
+}
+
+// complaints gives the last n lines of the process's output that are not about
+// what went well, the beginning of each.
+func (p *Process) complaints(n int) string {
+	info, err := os.Stat(p.LogFile())
+	if err != nil {
+		return ""
+	}
+	lines := slices.DeleteFunc(strings.Split(p.outputFrom(max(0, info.Size()-tailBytes)), "\n"), isGood)
+	lines = lines[max(0, len(lines)-n):]
+	for i, line := range lines {
+		lines[i] = line[:min(len(line), complaintWidth)]
+	}
+	return strings.Join(lines, "\n")
+}
+
+// isGood reports whether a line of a log is empty, or one of level info as etcd
+// (JSON) or Kubernetes (klog's "I0102 15:04:05") write it.
+func isGood(line string) bool {
+	return line == "" || strings.HasPrefix(line, `{"level":"info"`) || goodKlog.MatchString(line)
+}
+
+var goodKlog = regexp.MustCompile(`^I[0-9]{4} [0-9:.]+ `)
+
+// copyLog copies the process's log into a directory, and returns the copy's path.
+func (p *Process) copyLog(dir string) (string, error) {
+	path := filepath.Join(dir, p.name+".log")
+	data, err := os.ReadFile(p.LogFile())
+	if err != nil {
+		return "", err
+	}
+	return path, os.WriteFile(path, data, 0o600)
 }
 
 // outputFrom gives what was written after an offset. A log that cannot be read

@@ -58,9 +58,11 @@ type model struct {
 	former               map[int]string // the name of the volume that a claim had last
 
 	log     []string
+	found   string // what ended the test
 	applied int
 	reach   int // how many claims and origins the operations could concern, in all
 	kinds   map[string]int
+	took    map[string]time.Duration // operations, by kind
 	rests   []time.Duration
 }
 
@@ -75,11 +77,17 @@ func TestModel(t *testing.T) {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("seed %d: repeat with -run TestModel -seed=%d -operations=%d", seed, seed, *modelOperations)
-	m := newModel(t, seed)
+	var m *model
+	t.Cleanup(func() { // the first to be registered: what was found is to stand last, below all logs
+		if t.Failed() && m != nil {
+			t.Logf("seed %d, %d operations in %d bursts:\n%s", seed, m.applied, len(m.rests)+1, m.found)
+		}
+	})
+	m = newModel(t, seed)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("seed %d, %d operations; the last ones:\n%s\nthe controller's log ends:\n%s",
-				seed, m.applied, strings.Join(m.log[max(0, len(m.log)-60):], "\n"), m.controller.LogTail(30))
+			t.Logf("the last operations:\n%s\nthe controller's log ends:\n%s",
+				strings.Join(m.log[max(0, len(m.log)-60):], "\n"), m.controller.LogTail(30))
 		}
 	})
 	for m.applied < *modelOperations {
@@ -102,7 +110,7 @@ func newModel(t *testing.T, seed uint64) *model {
 		}}),
 		random:  rand.New(rand.NewPCG(seed, seed)),
 		deleted: map[types.UID]bool{}, let: map[types.UID]bool{}, forced: map[types.UID]bool{}, volumes: map[string]bool{},
-		former: map[int]string{}, kinds: map[string]int{},
+		former: map[int]string{}, kinds: map[string]int{}, took: map[string]time.Duration{},
 	}
 	m.controller = m.own.replica(t, "mooring-0", "--leader-elect=false").start(t)
 	m.running = true
@@ -128,10 +136,12 @@ func (m *model) step() {
 	m.Helper()
 	kind := modelKindOf(m.random.IntN(modelWeights))
 	draw := modelDraw{m.random.IntN(1 << 20), m.random.IntN(1 << 20), m.random.IntN(1 << 20), m.random.IntN(1 << 20)}
+	began := time.Now()
 	what, reach, err := kind.apply(m, draw)
+	m.took[kind.name] += time.Since(began)
 	switch {
 	case err != nil && !isPassing(err):
-		m.Fatalf("%s %s: %v", kind.name, what, err)
+		m.fail("%s %s: %v", kind.name, what, err)
 	case err != nil || reach == 0:
 		m.note("%s %s: no effect (%v)", kind.name, what, err)
 		return
@@ -163,14 +173,20 @@ func (m *model) quiesce() {
 			break
 		}
 		if time.Now().After(deadline) || m.Failed() {
-			m.Fatalf("not at rest within %v, %d problems:\n%s", quiescence, len(problems), m.describeAll(problems))
+			m.fail("not at rest within %v, %d problems:\n%s", quiescence, len(problems), m.describeAll(problems))
 		}
 		<-time.After(100 * time.Millisecond)
 	}
 	m.rests = append(m.rests, time.Since(began))
 	if text := m.seen.violations(); text != "" {
-		m.Fatalf("at some moment:\n%s", text)
+		m.fail("at some moment:\n%s", text)
 	}
+}
+
+func (m *model) fail(format string, args ...any) {
+	m.Helper()
+	m.found = fmt.Sprintf(format, args...)
+	m.Fatal(m.found)
 }
 
 // problem is something that is not as it must be, and what it is about.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -175,7 +176,7 @@ func (m *model) summary(seed uint64) {
 	slices.Sort(m.rests)
 	text := ""
 	for _, kind := range modelKinds {
-		text += fmt.Sprintf(", %d %s", m.kinds[kind.name], kind.name)
+		text += fmt.Sprintf(", %d %s (%v)", m.kinds[kind.name], kind.name, m.took[kind.name].Round(time.Second/10))
 	}
 	m.Logf("seed %d: %d operations (%s) in %d bursts; to rest: median %v, worst %v", seed, m.applied, text[2:],
 		len(m.rests), m.rests[len(m.rests)/2], m.rests[len(m.rests)-1])

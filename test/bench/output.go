@@ -65,6 +65,9 @@ func (o output) read(mode string) (*report.Run, error) {
 	if err := json.Unmarshal(text, run); err != nil {
 		return nil, fmt.Errorf("read %s: %w", o.results(), err)
 	}
+	if run.Mode == "default" && mode == "full" {
+		run.Mode = mode // which begins with the same
+	}
 	if run.Mode != mode {
 		return nil, fmt.Errorf("%s is of -mode %s, not %s: run without -resume and -run first", o.results(), run.Mode, mode)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mooring-k8s/mooring/test/bench/report"
@@ -27,10 +28,23 @@ type restart struct {
 	churn               time.Duration
 }
 
+// Full begins with what default measures, so that it can go on where that ended.
 func plans() map[string]plan {
-	scenarios := []string{report.Floor, report.Ideal, report.Mooring, report.PeerUnlimited}
-	everyone := append([]string{report.Peer}, scenarios...)
+	three := []string{report.Floor, report.Ideal, report.Mooring}
+	peers := []string{report.Peer, report.PeerUnlimited}
+	everyone := append(slices.Clone(three), peers...)
 	both := []string{report.OneOrigin, report.ManyOrigin}
+	brief := []group{
+		{2, cases(500, both, three)},
+		{2, cases(2000, both, three)},
+		{1, cases(500, both[:1], peers)},
+	}
+	// What takes minutes for each case, and asks for patience.
+	rest := []group{
+		{1, cases(500, both[1:], peers)},
+		{1, cases(2000, both, peers)},
+		{2, aloneCases(10000, both, []string{report.Floor, report.Mooring})},
+	}
 	return map[string]plan{
 		"small": {
 			mode:     "small",
@@ -39,30 +53,10 @@ func plans() map[string]plan {
 			grants:   5,
 			restarts: []restart{{100, 10, 3 * time.Second}},
 		},
-		"default": {
-			mode: "default",
-			groups: []group{
-				{3, cases(500, both, scenarios)},
-				{2, cases(2000, both, scenarios)},
-				{1, cases(500, both[:1], []string{report.Peer})},
-				{1, cases(2000, both[:1], []string{report.Peer})[1:]}, // its end to end alone takes minutes
-			},
-			slow:     slowBinder(500),
-			grants:   100,
-			restarts: []restart{{2000, 200, 20 * time.Second}},
-		},
+		"default": {mode: "default", groups: brief, slow: slowBinder(500), grants: 200},
 		"full": {
-			mode: "full",
-			groups: []group{
-				{5, cases(500, both, scenarios)},
-				{5, cases(2000, both, scenarios)},
-				{2, cases(500, both, []string{report.Peer})},
-				{2, cases(2000, both, []string{report.Peer})},
-				{2, aloneCases(10000, both, []string{report.Floor, report.Mooring})},
-			},
-			slow:     slowBinder(500),
-			grants:   200,
-			restarts: []restart{{10000, 1000, time.Minute}, {50000, 5000, 2 * time.Minute}},
+			mode: "full", groups: slices.Concat(brief, rest), slow: slowBinder(500), grants: 200,
+			restarts: []restart{{2000, 200, 30 * time.Second}, {10000, 1000, time.Minute}, {50000, 5000, 2 * time.Minute}},
 		},
 	}
 }

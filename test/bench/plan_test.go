@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -66,6 +67,24 @@ func TestPlans(t *testing.T) {
 		if p.mode != mode || len(scenarios) != 8 {
 			t.Errorf("%s: phases and scenarios %v", mode, scenarios)
 		}
+	}
+}
+
+// A full run goes on where a default one ended.
+func TestFullBeginsWithDefault(t *testing.T) {
+	brief, whole := plans()["default"], plans()["full"]
+	if got := whole.groups[:len(brief.groups)]; !reflect.DeepEqual(got, brief.groups) {
+		t.Errorf("full begins with %v, default is %v", got, brief.groups)
+	}
+	o := output{dir: t.TempDir()}
+	if err := o.save(&report.Run{Mode: "default", Date: "2026-01-02"}); err != nil {
+		t.Fatal(err)
+	}
+	if run, err := o.read("full"); err != nil || run.Mode != "full" || run.Date != "2026-01-02" {
+		t.Errorf("got %+v (%v), want the default run's results", run, err)
+	}
+	if _, err := o.read("small"); err == nil {
+		t.Error("a small run goes on with the figures of a default one")
 	}
 }
 

@@ -2,12 +2,9 @@ package gate
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // git's own name of an object; what is compared came from git
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -16,13 +13,8 @@ import (
 	"strings"
 )
 
-const (
-	// maxListed is how many changes and findings are named; all are counted.
-	maxListed = 20
-	// maxCleaned is how many files git is asked to convert before they count as
-	// changed.
-	maxCleaned = 1000
-)
+// maxListed is how many changes and findings are named; all are counted.
+const maxListed = 20
 
 // Inspection is one look at a checkout.
 type Inspection struct {
@@ -42,7 +34,6 @@ type inspector struct {
 	entries    map[string]entry
 	checkout   Checkout
 	scan       Scan
-	cleaned    int
 }
 
 // Observe compares every file of the checkout with the commit, and scans it.
@@ -143,7 +134,7 @@ func (i *inspector) link(e entry, info fs.FileInfo) {
 		i.changed(e.path, "no symbolic link any more")
 		return
 	}
-	h := newObject(len(e.oid), int64(len(target)))
+	h := newObject("blob", len(e.oid), int64(len(target)))
 	_, _ = io.WriteString(h, target) // a hash takes everything
 	if hex.EncodeToString(h.Sum(nil)) != e.oid {
 		i.changed(e.path, "another link")
@@ -166,61 +157,6 @@ func (i *inspector) submodule(e entry, info fs.FileInfo) error {
 		i.changed(e.path, "a submodule that is checked out; leave submodules out")
 	}
 	return nil
-}
-
-func (i *inspector) regular(ctx context.Context, e entry, info fs.FileInfo) error {
-	if !info.Mode().IsRegular() {
-		i.changed(e.path, "no regular file any more")
-		return nil
-	}
-	f, err := i.root.Open(filepath.FromSlash(e.path))
-	if err != nil {
-		i.changed(e.path, "cannot be read")
-		return nil
-	}
-	defer func() { _ = f.Close() }() // opened for reading
-	object, content := newObject(len(e.oid), info.Size()), sha256.New()
-	counted := &counter{Reader: io.TeeReader(f, io.MultiWriter(object, content))}
-	result, err := i.Scanner.File(ctx, e.path, counted)
-	i.scan.Bytes += counted.n
-	if err != nil {
-		return fmt.Errorf("%s: %w", i.Scanner.name(e.path), err)
-	}
-	i.found(result.Findings)
-	i.scan.Allowed += result.Allowed
-	asStored := hex.EncodeToString(object.Sum(nil)) == e.oid
-	if !asStored && !i.same(ctx, e) {
-		i.changed(e.path, "other content")
-	} else if (info.Mode()&0o111 != 0) != (e.mode == modeExecutable) {
-		i.changed(e.path, "other mode")
-	}
-	i.content(e.path, "sha256:"+hex.EncodeToString(content.Sum(nil)), result.Text, asStored)
-	return nil
-}
-
-// content judges what a manifest of the run holds.
-func (i *inspector) content(name, digest string, text []byte, asStored bool) {
-	for n := range i.checkout.Manifests {
-		m := &i.checkout.Manifests[n]
-		switch {
-		case m.Path != name || m.Problem != "":
-		case !asStored:
-			m.Problem = "is not byte for byte what git stores; expected no conversion by .gitattributes"
-		default:
-			m.Digest, m.Problem = digest, i.CheckVolume(text)
-		}
-	}
-}
-
-// same asks git whether a file is what the commit has after the conversions that
-// the commit's own .gitattributes ask for.
-func (i *inspector) same(ctx context.Context, e entry) bool {
-	if i.cleaned >= maxCleaned {
-		return false
-	}
-	i.cleaned++
-	oid, err := i.repository.cleaned(ctx, e.path)
-	return err == nil && oid == e.oid
 }
 
 func (i *inspector) found(findings []Finding) {
@@ -295,29 +231,4 @@ func (i *inspector) within(name string) string {
 		}
 	}
 	return ""
-}
-
-// newObject returns the hash that names a blob of that size, in the repository's
-// object format.
-func newObject(nameLength int, size int64) hash.Hash {
-	var h hash.Hash
-	if nameLength == 64 {
-		h = sha256.New()
-	} else {
-		h = sha1.New() //nolint:gosec // as above
-	}
-	_, _ = fmt.Fprintf(h, "blob %d\x00", size) // a hash takes everything
-	return h
-}
-
-// counter counts what is read.
-type counter struct {
-	io.Reader
-	n int64
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.Reader.Read(p)
-	c.n += int64(n)
-	return n, err
 }

@@ -181,7 +181,7 @@ func TestCheckoutUnreadable(t *testing.T) {
 		{"below the top", filepath.Join(r.dir, "dir"), c, "expected its top directory"},
 		{"no repository", t.TempDir(), c, "git rev-parse"},
 		{"no directory", filepath.Join(r.dir, "gone"), c, "no such file or directory"},
-		{"a commit that is not there", r.dir, newer, "git ls-tree"},
+		{"a commit that is not there", r.dir, newer, "git cat-file"},
 	} {
 		scanner := scannerWith(r.T, acceptAll)
 		checkout, scan := gate.Inspection{Dir: row.dir, Commit: row.commit, Scanner: scanner, CheckVolume: acceptAll}.Observe(t.Context())

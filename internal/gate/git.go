@@ -9,13 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 )
 
-// Git itself is asked, and no library: what a commit holds is what git says it
-// holds, in every format of repository that git has. Only objects are read, by
-// their names; the index, which a file can be hidden in, is not.
+// Git itself is asked, and no library: it reads every format of repository that it
+// has. Only objects are read, by their names; the index, which a file can be hidden
+// in, is not, and nothing is converted by what the repository asks for.
 
 // maxTree is the longest list of files that is taken: some hundred thousand.
 const maxTree = 64 << 20
@@ -37,12 +36,13 @@ type repository struct{ dir string }
 
 // git runs one command of git and returns what it prints, up to limit bytes.
 func (r repository) git(ctx context.Context, limit int64, args ...string) ([]byte, error) {
-	// The repository's own settings could name programs; none of them is needed.
+	// The repository's own settings could name programs, and places to fetch from what
+	// is not there; none of them is needed.
 	options := []string{"--no-replace-objects", "-c", "safe.directory=" + r.dir, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-C", r.dir}
 	cmd := exec.CommandContext(ctx, "git", append(options, args...)...) //nolint:gosec // fixed subcommands; names of commits and files are checked, and no shell reads them
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LC_ALL=C",
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none",
 	}
 	var errs bytes.Buffer
 	cmd.Stderr = &limited{&errs, 4 << 10}
@@ -105,33 +105,5 @@ func isCommit(name string) bool {
 
 func (r repository) head(ctx context.Context) (string, error) {
 	out, err := r.git(ctx, 4<<10, "rev-parse", "--verify", "--end-of-options", "HEAD^{commit}")
-	return strings.TrimSpace(string(out)), err
-}
-
-// files returns what commit holds.
-func (r repository) files(ctx context.Context, commit string) ([]entry, error) {
-	out, err := r.git(ctx, maxTree, "ls-tree", "-r", "-z", "--full-tree", commit)
-	if err != nil {
-		return nil, err
-	}
-	var entries []entry
-	for line := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
-		if line == "" {
-			continue
-		}
-		fields, name, ok := strings.Cut(line, "\t")
-		parts := strings.Fields(fields)
-		if !ok || len(parts) != 3 {
-			return nil, fmt.Errorf("git ls-tree printed %s; expected mode, type, object and path", strconv.Quote(line))
-		}
-		entries = append(entries, entry{mode: parts[0], oid: parts[2], path: name})
-	}
-	return entries, nil
-}
-
-// cleaned returns the name that git would store a file's content by, with the
-// conversions of .gitattributes, such as of line ends.
-func (r repository) cleaned(ctx context.Context, name string) (string, error) {
-	out, err := r.git(ctx, 4<<10, "hash-object", "--", filepath.FromSlash(name))
 	return strings.TrimSpace(string(out)), err
 }

@@ -78,11 +78,16 @@ func isLoopback(host string) bool {
 
 // get reads one answer into v.
 func (c *Client) get(ctx context.Context, v any, elements ...string) error {
+	return c.getPath(ctx, v, pathOf(elements...))
+}
+
+// pathOf returns the path of names, of which none is another path.
+func pathOf(elements ...string) string {
 	escaped := make([]string, len(elements))
 	for i, e := range elements {
 		escaped[i] = url.PathEscape(e)
 	}
-	return c.getPath(ctx, v, strings.Join(escaped, "/"))
+	return strings.Join(escaped, "/")
 }
 
 func (c *Client) getPath(ctx context.Context, v any, where string) error {
@@ -106,7 +111,7 @@ func (c *Client) getPath(ctx context.Context, v any, where string) error {
 	}
 	defer func() { _ = answer.Body.Close() }() // was read as far as it is needed
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s was answered with %s%s", shown(where), answer.Status, hint(answer.StatusCode))
+		return fmt.Errorf("%s was answered with %s%s", shown(where), shown(answer.Status), hint(answer.StatusCode))
 	}
 	data, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	if err != nil {
@@ -129,7 +134,7 @@ func hint(status int) string {
 		return "; the job's token may not read it: give it contents: read"
 	case http.StatusNotFound:
 		return "; it is not there, or the job's token may not see it"
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 		return "; redirects are not followed: the repository was renamed or moved"
 	}
 	return ""
@@ -161,7 +166,7 @@ func (c *Client) Observe(ctx context.Context, e Event, asked Asked) (Forge, []by
 		}
 	}
 	repo := &reader{c, owner, name, f.Default}
-	f.OwnersFile = asked.Owners
+	f.OwnersFile = shown(asked.Owners)
 	if data, err := repo.file(ctx, asked.Owners); err != nil {
 		f.OwnersProblem = err.Error()
 	} else if f.Owners, err = ParseOwners(data); err != nil {
@@ -250,7 +255,8 @@ func (c *Client) rules(ctx context.Context, b *Branch, owner, repo string) {
 	var rules []struct {
 		Type string `json:"type"`
 	}
-	if err := c.get(ctx, &rules, "repos", owner, repo, "rules", "branches", b.Name); err != nil {
+	// The most that one page has: a rule beyond them is not seen, and refuses.
+	if err := c.getPath(ctx, &rules, pathOf("repos", owner, repo, "rules", "branches", b.Name)+"?per_page=100"); err != nil {
 		b.Protected, b.Problem = Unknown, err.Error()
 		return
 	}
@@ -281,11 +287,7 @@ func (r *reader) file(ctx context.Context, name string) ([]byte, error) {
 		Content  string `json:"content"`
 		Size     int    `json:"size"`
 	}
-	elements := strings.Split(name, "/")
-	for i, e := range elements {
-		elements[i] = url.PathEscape(e)
-	}
-	where := strings.Join([]string{"repos", url.PathEscape(r.owner), url.PathEscape(r.repo), "contents", strings.Join(elements, "/")}, "/")
+	where := pathOf(append([]string{"repos", r.owner, r.repo, "contents"}, strings.Split(name, "/")...)...)
 	if err := r.getPath(ctx, &found, where+"?ref="+url.QueryEscape(r.at.Head)); err != nil {
 		return nil, err
 	}

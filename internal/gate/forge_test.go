@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mooring-k8s/mooring/internal/gate"
 )
@@ -110,19 +112,19 @@ func TestForgeRefusals(t *testing.T) {
 	}{
 		{"not protected", gate.GitHub, func(a answers) {
 			a[branchPath] = fmt.Sprintf(githubBranch, "main", commit, false)
-			a[repoPath+"/rules/branches/main"] = `[]`
+			a[repoPath+"/rules/branches/main?per_page=100"] = `[]`
 		}, gate.NotProtected, `the forge says that the branch "main" is not protected`},
 		{"a ruleset that keeps nothing out", gate.GitHub, func(a answers) {
 			a[branchPath] = fmt.Sprintf(githubBranch, "main", commit, false)
-			a[repoPath+"/rules/branches/main"] = `[{"type":"commit_message_pattern","ruleset_source_type":"Repository","ruleset_id":1}]`
+			a[repoPath+"/rules/branches/main?per_page=100"] = `[{"type":"commit_message_pattern","ruleset_source_type":"Repository","ruleset_id":1}]`
 		}, gate.NotProtected, `the forge says that the branch "main" is not protected`},
 		{"rules not told", gate.GitHub, func(a answers) {
 			a[branchPath] = fmt.Sprintf(githubBranch, "main", commit, false)
-			a[repoPath+"/rules/branches/main"] = `status 403`
-		}, gate.ForgeUnknown, `rules/branches/main was answered with 403 Forbidden`},
+			a[repoPath+"/rules/branches/main?per_page=100"] = `status 403`
+		}, gate.ForgeUnknown, `rules/branches/main?per_page=100 was answered with 403 Forbidden`},
 		{"Gitea has no rulesets", gate.Gitea, func(a answers) {
 			a[branchPath] = fmt.Sprintf(giteaBranch, "main", commit, false)
-			a[repoPath+"/rules/branches/main"] = `[{"type":"pull_request"}]`
+			a[repoPath+"/rules/branches/main?per_page=100"] = `[{"type":"pull_request"}]`
 		}, gate.NotProtected, `the forge says that the branch "main" is not protected`},
 		{"protection left out", gate.Gitea, func(a answers) { a[branchPath] = `{"name":"main","commit":{"id":"` + commit + `"}}` },
 			gate.ForgeUnknown, `the forge's answer does not say whether the branch is protected`},
@@ -143,6 +145,26 @@ func TestForgeRefusals(t *testing.T) {
 		{"renamed", gate.GitHub, func(a answers) { a[repoPath] = "status 301" }, gate.ForgeUnknown, `301 Moved Permanently; redirects are not followed`},
 		{"server error", gate.GitHub, func(a answers) { a[branchPath] = "status 500" }, gate.ForgeUnknown, `500 Internal Server Error`},
 		{"not seen", gate.GitHub, func(a answers) { delete(a, repoPath) }, gate.ForgeUnknown, `404 Not Found; it is not there, or the job's token may not see it`},
+		{"an error that calls itself a success", gate.GitHub, func(a answers) { a[repoPath] = `{"message":"Bad credentials","status":"401"}` }, gate.ForgeUnknown, `the forge described another repository`},
+		{"a branch that is an error", gate.GitHub, func(a answers) { a[branchPath] = `{"message":"Branch not found","protected":true}` }, gate.ForgeUnknown, `the forge described the branch "" instead of "main"`},
+		{"protection in words", gate.GitHub, func(a answers) {
+			a[branchPath] = strings.Replace(a[branchPath], `"protected":true`, `"protected":"true"`, 1)
+		}, gate.ForgeUnknown, `something else than the API's JSON`},
+		{"protection null", gate.Gitea, func(a answers) {
+			a[branchPath] = strings.Replace(a[branchPath], `"protected":true`, `"protected":null`, 1)
+		}, gate.ForgeUnknown, `does not say whether the branch is protected`},
+		{"rules null", gate.GitHub, func(a answers) {
+			a[branchPath] = fmt.Sprintf(githubBranch, "main", commit, false)
+			a[repoPath+"/rules/branches/main?per_page=100"] = `null`
+		}, gate.NotProtected, `the forge says that the branch "main" is not protected`},
+		{"rules an error", gate.GitHub, func(a answers) {
+			a[branchPath] = fmt.Sprintf(githubBranch, "main", commit, false)
+			a[repoPath+"/rules/branches/main?per_page=100"] = `{"message":"Not Found"}`
+		}, gate.ForgeUnknown, `something else than the API's JSON`},
+		{"two answers in one", gate.GitHub, func(a answers) { a[branchPath] += a[branchPath] }, gate.ForgeUnknown, `something else than the API's JSON`},
+		{"owners that are no base64", gate.GitHub, func(a answers) {
+			a[ownersPath] = `{"type":"file","encoding":"base64","content":"?","size":1}`
+		}, gate.NotOwner, `was not answered whole`},
 		{"no JSON", gate.GitHub, func(a answers) { a[branchPath] = "<html>sign in</html>" }, gate.ForgeUnknown, `something else than the API's JSON`},
 		{"without end", gate.GitHub, func(a answers) { a[branchPath] = strings.Repeat(" ", 3<<20) }, gate.ForgeUnknown, `more than 2097152 bytes`},
 		{"owners a directory", gate.GitHub, func(a answers) { a[ownersPath] = `[{"type":"file"}]` }, gate.NotOwner, `something else than the API's JSON`},
@@ -175,7 +197,7 @@ func TestRulesetProtects(t *testing.T) {
 	for _, rule := range []string{"pull_request", "update"} {
 		answers := goodAnswers(githubBranch)
 		answers[branchPath] = fmt.Sprintf(githubBranch, "main", commit, false)
-		answers[repoPath+"/rules/branches/main"] = `[{"type":"deletion"},{"type":"` + rule + `","ruleset_source_type":"Organization","ruleset_source":"team","ruleset_id":2}]`
+		answers[repoPath+"/rules/branches/main?per_page=100"] = `[{"type":"deletion"},{"type":"` + rule + `","ruleset_source_type":"Organization","ruleset_source":"team","ruleset_id":2}]`
 		facts, _, _ := observe(t, gate.GitHub, answers, nil)
 		if v := gate.Judge(facts); !v.Open() {
 			t.Errorf("%s: got %+v", rule, v.Refusals())
@@ -202,6 +224,40 @@ func TestOtherBranch(t *testing.T) {
 	facts, policy, _ = observe(t, gate.GitHub, answers, func(_ *gate.ClientOptions, _ *gate.Event, a *gate.Asked) { a.Policy = "gone.yaml" })
 	if v := gate.Judge(facts); v.Open() || policy != nil || v.Reason() != gate.NotOwner {
 		t.Errorf("without its policy: %+v", v)
+	}
+}
+
+// A redirect, to wherever, takes neither the token nor the question with it.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	var asked atomic.Int32
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(elsewhere.Close)
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		forge := httptest.NewServer(http.RedirectHandler(elsewhere.URL, status))
+		facts, _, _ := observe(t, gate.GitHub, nil, func(o *gate.ClientOptions, _ *gate.Event, _ *gate.Asked) { o.URL = forge.URL })
+		forge.Close()
+		if v := gate.Judge(facts); v.Reason() != gate.ForgeUnknown || !strings.Contains(facts.Forge.Problem, "redirects are not followed") {
+			t.Errorf("%d: got %q, %+v", status, v.Reason(), facts.Forge)
+		}
+	}
+	if asked.Load() > 0 {
+		t.Errorf("%d question(s) went elsewhere", asked.Load())
+	}
+}
+
+// A forge that answers a letter at a time, or not at all, does not hold the run up.
+func TestSlowForge(t *testing.T) {
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(`{"full`)) // and no more
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(slow.Close)
+	facts, _, _ := observe(t, gate.GitHub, nil, func(o *gate.ClientOptions, _ *gate.Event, _ *gate.Asked) {
+		o.URL, o.Timeout = slow.URL, 50*time.Millisecond
+	})
+	if v := gate.Judge(facts); v.Reason() != gate.ForgeUnknown || !strings.Contains(facts.Forge.Problem, "was not answered to the end") {
+		t.Errorf("got %q, %+v", v.Reason(), facts.Forge)
 	}
 }
 

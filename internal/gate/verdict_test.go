@@ -166,6 +166,13 @@ func TestOwners(t *testing.T) {
 		{"alice\n@bob\n", nil, "line 2 of the list of owners is @bob; expected the name of one account, without @"},
 		{"alice bob\n", nil, "line 1 of the list of owners is alice bob; expected the name of one account, without @"},
 		{"*\n", nil, "line 1 of the list of owners is *; expected the name of one account, without @"},
+		{"\ufeffalice\n", nil, `line 1 of the list of owners is "\ufeffalice"; expected the name of one account, without @`},
+		{"аlice\n", nil, "line 1 of the list of owners is аlice; expected the name of one account, without @"}, // a Cyrillic letter
+		{"alice\rmallory\n", nil, `line 1 of the list of owners is "alice\rmallory"; expected the name of one account, without @`},
+		{"alice, bob\n", nil, "line 1 of the list of owners is alice, bob; expected the name of one account, without @"},
+		{"<!-- alice -->\n", nil, "line 1 of the list of owners is <!-- alice -->; expected the name of one account, without @"},
+		{"team/alice\n", nil, "line 1 of the list of owners is team/alice; expected the name of one account, without @"},
+		{"#alice\n// bob\n", nil, "line 2 of the list of owners is // bob; expected the name of one account, without @"},
 		{"al\x00ice\n", nil, `line 1 of the list of owners is "al\x00ice"; expected the name of one account, without @`},
 	} {
 		got, err := gate.ParseOwners([]byte(row.text))

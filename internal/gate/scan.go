@@ -24,6 +24,8 @@ const (
 	overlap = 16 << 10
 	// maxText is how much of a manifest is kept, to be read as one.
 	maxText = 256 << 10
+	// maxFindings is how many findings of one file are counted.
+	maxFindings = 200
 	// maxDecode is how many layers of base64 and the like are taken off.
 	maxDecode = 3
 	// allowComment is gitleaks' own, on the line that it accepts.
@@ -133,6 +135,7 @@ func isManifestName(file string) bool {
 type fileScan struct {
 	*Scanner
 	file       string
+	shown      string // the file's name as it can be printed, once something was found
 	binary     bool
 	isManifest bool
 	line       int // of the window's first byte
@@ -191,10 +194,13 @@ func (f *fileScan) look(ctx context.Context, data []byte) {
 
 // add records a finding, once per rule and line.
 func (f *fileScan) add(finding Finding) {
-	finding.Path = f.name(f.file)
-	if f.seen == nil {
-		f.seen = map[Finding]bool{}
+	if len(f.result.Findings) >= maxFindings {
+		return // more say nothing more, and a file of secrets must not fill the memory
 	}
+	if f.seen == nil {
+		f.seen, f.shown = map[Finding]bool{}, f.name(f.file)
+	}
+	finding.Path = f.shown
 	if f.seen[finding] {
 		return
 	}

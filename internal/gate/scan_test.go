@@ -200,3 +200,14 @@ func TestVolumesInTheRepository(t *testing.T) {
 		}
 	}
 }
+
+// A file of nothing but secrets does not fill the memory with findings.
+func TestFindingsAreBounded(t *testing.T) {
+	var text strings.Builder
+	for range 250 {
+		text.WriteString("token = ghp_" + letters(36) + "\n")
+	}
+	if got := len(scanOne(t, "a.txt", text.String(), acceptAll).Findings); got != 200 {
+		t.Errorf("got %d findings", got)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"unicode"
 
@@ -34,6 +35,9 @@ type Env struct {
 // Run carries out one command line and returns the exit code
 // (docs/exit-codes.md). What went wrong is told on e.Err, with what to do next.
 func Run(ctx context.Context, args []string, e Env) int {
+	if inWorkflow(os.LookupEnv) {
+		e.Out, e.Err = &commandless{Writer: e.Out}, &commandless{Writer: e.Err}
+	}
 	out := &firstError{Writer: e.Out}
 	e.Out = out
 	root := NewRoot(e) //nolint:contextcheck // the commands get ctx from ExecuteContext

@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -57,12 +58,30 @@ func (a Access) String() string {
 // GoString is String: %#v must not print secrets either.
 func (a Access) GoString() string { return a.String() }
 
+// fieldName is what the name of a field looks like. A token that stands where one is
+// expected, as in {token:x} or in braces alone, does not.
+var fieldName = regexp.MustCompile(`^[A-Za-z-]{1,40}(\[[0-9]+\])*$`)
+
+// withoutNames leaves names out of the problems' paths that can be something else.
+func withoutNames(problems strictyaml.Problems) strictyaml.Problems {
+	for i, p := range problems {
+		names := strings.Split(p.Field, ".")
+		for n, name := range names {
+			if p.Field != "" && !fieldName.MatchString(name) {
+				problems[i].Field = strings.Join(append(names[:n:n], "(a name that is not shown)"), ".")
+				break
+			}
+		}
+	}
+	return problems
+}
+
 // Parse returns the access that data gives, or strictyaml.Problems with every
 // breach of the contract that it finds. Certificates are judged at now.
 func Parse(data []byte, now time.Time) (Access, error) {
 	var f file
 	if problems := strictyaml.Decode(data, MaxBytes, &f); len(problems) > 0 {
-		return Access{}, problems
+		return Access{}, withoutNames(problems)
 	}
 	var c checker
 	c.now = now

@@ -104,6 +104,7 @@ func TestContract(t *testing.T) {
 		{"exec", func(c object) { userOf(c)["exec"] = object{"command": secretMark} }, us + "exec", "starts a program"},
 		{"auth-provider", func(c object) { userOf(c)["auth-provider"] = object{"name": "x"} }, us + "auth-provider", "another login"},
 		{"user's extensions", func(c object) { userOf(c)["extensions"] = []any{} }, us + "extensions", "not accepted"},
+		{"a token alone in braces", func(c object) { c["users"].([]any)[0].(object)["user"] = object{"k8s-4711.x": "y"} }, us + "(a name that is not shown)", "no field of this name"},
 		{"user's unknown field", func(c object) { userOf(c)["Token"] = secretMark }, us + "Token", "no field of this name"},
 
 		{"certificate without key", func(c object) { p.withPair(c); delete(userOf(c), "client-key-data") }, us + "client-key-data", "missing"},
@@ -183,6 +184,38 @@ func TestContractOnText(t *testing.T) {
 			_, err := kubeconfig.Parse([]byte(tc.text), now)
 			requireProblem(t, err, tc.wantField, tc.wantDetail)
 		})
+	}
+}
+
+// Whatever is wrong with it, and wherever its secret stands: that is not told.
+func TestARefusalHoldsNoSecret(t *testing.T) {
+	const secret = "hunter2-9f8e7d6c"
+	base := "apiVersion: v1\nkind: Config\nclusters:\n- name: c\n  cluster: {server: 'https://k.example.com'}\ncontexts:\n- name: x\n  context: {cluster: c, user: u}\ncurrent-context: x\nusers:\n- name: u\n  user: {token: " + secret + "}\n"
+	for name, text := range map[string]string{
+		"no authority":          base,
+		"a password":            strings.Replace(base, "token:", "password:", 1),
+		"a password in the URL": strings.Replace(base, "https://", "https://user:"+secret+"@", 1),
+		"a password, over http": strings.Replace(base, "https://", "http://user:"+secret+"@", 1),
+		"a token in the query":  strings.Replace(base, "k.example.com", "k.example.com/?token="+secret, 1),
+		"a URL that is none":    strings.Replace(base, "k.example.com", "user:"+secret+"@[::1", 1),
+		"the token alone":       strings.Replace(base, "token: ", "", 1),
+		"no blank":              strings.Replace(base, "token: ", "token:", 1),
+		"a proxy":               strings.Replace(base, "{server:", "{proxy-url: 'http://u:"+secret+"@p', server:", 1),
+		"a key that is none":    strings.Replace(base, "token:", "client-key-data:", 1),
+		"an authority":          strings.Replace(base, "{server:", "{certificate-authority-data: "+secret+", server:", 1),
+		"exec":                  strings.Replace(base, "token: "+secret, "exec: {command: "+secret+", apiVersion: v1}", 1),
+		"JSON cut off":          `{"kind":"Config","users":[{"user":{"token":"` + secret,
+		"a tab":                 "\t" + base,
+		"nothing else":          secret,
+		"a list":                "- " + secret,
+		"an alias":              "kind: *" + secret,
+		"a tag":                 "kind: !!" + secret + " x",
+		"two documents":         base + "---\n" + base,
+		"a long one":            base + strings.Repeat("# "+secret+"\n", 1<<16),
+	} {
+		if _, err := kubeconfig.Parse([]byte(text), now); err == nil || strings.Contains(err.Error(), secret) {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }
 

@@ -84,8 +84,6 @@ func newHub(t *testing.T) *hub {
 	caller := strings.NewReplacer(
 		"https://downloads.example.com/mooring-linux-amd64", h.server.URL+"/mooring",
 		strings.Repeat("0", 64), h.digest,
-		// act has no environments: the secret is passed instead.
-		"      environment: cluster\n", "    secrets:\n      kubeconfig: ${{ secrets.KUBECONFIG }}\n",
 	).Replace(example(t, "ci/github.yml"))
 	h.checkout = newCheckout(t, map[string]string{
 		".github/workflows/volumes.yml": caller, "volumes/projects.yaml": example(t, "retained-nfs.yaml"),
@@ -276,6 +274,7 @@ func TestGitHubWorkflow(t *testing.T) {
 	if again.code != 0 || receipts["create"].Outcome != receipt.Unchanged || receipts["preview"].Outcome != receipt.Unchanged || volumes(t) != before+1 {
 		t.Fatalf("again: exit code %d, receipts %+v\n%s", again.code, receipts, again.text)
 	}
+	usedExactly(t)
 }
 
 // Where the gate is closed no later job runs, and nobody reads the secret.

@@ -18,7 +18,7 @@ import (
 
 const root = "../.."
 
-var plane = &controlplane.Shared{Options: controlplane.Options{}}
+var plane = &controlplane.Shared{Options: controlplane.Options{Audit: controlplane.AuditMetadata}}
 
 func TestMain(m *testing.M) { os.Exit(controlplane.Run(m, plane)) }
 

@@ -1,4 +1,4 @@
-package integration_test
+package model
 
 import (
 	"context"
@@ -15,29 +15,29 @@ import (
 	"github.com/mooring-k8s/mooring/internal/mirror"
 )
 
-func (m *model) claimKey(j int) client.ObjectKey {
-	return client.ObjectKey{Namespace: m.tenants[j%modelTenants], Name: fmt.Sprintf("m%d", j)}
+func (m *Model) claimKey(j int) client.ObjectKey {
+	return client.ObjectKey{Namespace: m.tenants[j%len(m.tenants)], Name: fmt.Sprintf("m%d", j)}
 }
 
-func (m *model) claim(j int) *corev1.PersistentVolumeClaim {
+func (m *Model) claim(j int) *corev1.PersistentVolumeClaim {
 	key := m.claimKey(j)
 	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 }
 
 // opClaim creates a claim that is not there.
-func (m *model) opClaim(d modelDraw) (string, int, error) {
-	j := d[0] % modelClaims
+func (m *Model) opClaim(d draw) (string, int, error) {
+	j := d[0] % m.claims
 	claim := m.newClaim(j, d)
 	return describeClaim(claim), 3, m.Create(m.Context(), claim)
 }
 
 // newClaim returns a claim for an origin, in any form of reference, mode and
 // class, and now and then with a volume name of its choice.
-func (m *model) newClaim(j int, d modelDraw) *corev1.PersistentVolumeClaim {
+func (m *Model) newClaim(j int, d draw) *corev1.PersistentVolumeClaim {
 	claim := m.claim(j)
-	key := m.originKey(d[1] % modelOrigins)
+	key := m.originKey(d[1] % m.origins)
 	if d[1]%3 != 0 {
-		key = m.originKey(j % modelOrigins) // mostly the same, so that claims meet
+		key = m.originKey(j % m.origins) // mostly the same, so that claims meet
 	}
 	claim.Spec = corev1.PersistentVolumeClaimSpec{
 		StorageClassName: ptr.To(m.classes[d[2]%len(m.classes)]),
@@ -47,7 +47,7 @@ func (m *model) newClaim(j int, d modelDraw) *corev1.PersistentVolumeClaim {
 	}
 	form := d[2] / 2 % 8
 	if form != 0 {
-		annotating(names.Origin(), key.String())(claim)
+		annotate(claim, names.Origin(), key.String())
 	}
 	if form <= 3 {
 		claim.Spec.DataSourceRef = &corev1.TypedObjectReference{Kind: "PersistentVolumeClaim", Namespace: ptr.To(key.Namespace), Name: key.Name}
@@ -68,10 +68,10 @@ func (m *model) newClaim(j int, d modelDraw) *corev1.PersistentVolumeClaim {
 // presetName returns a volume name that a claim asks for: mostly none; or that
 // of another claim's volume, a free one, one that is nobody's any more, or the
 // one that the claim of this name had before.
-func (m *model) presetName(j int, d modelDraw) string {
+func (m *Model) presetName(j int, d draw) string {
 	switch d[3] / 24 % 20 {
 	case 0:
-		other := m.claim(d[0] / modelClaims % modelClaims)
+		other := m.claim(d[0] / m.claims % m.claims)
 		if m.Get(m.Context(), keyOf(other), other) == nil {
 			return mirror.VolumeName(other.UID)
 		}
@@ -94,8 +94,8 @@ func describeClaim(claim *corev1.PersistentVolumeClaim) string {
 		ref, claim.Annotations[names.Origin()], claim.Spec.VolumeName)
 }
 
-func (m *model) opDeleteClaim(d modelDraw) (string, int, error) {
-	j := d[0] % modelClaims
+func (m *Model) opDeleteClaim(d draw) (string, int, error) {
+	j := d[0] % m.claims
 	claim := m.claim(j)
 	if err := m.Get(m.Context(), keyOf(claim), claim); err != nil {
 		return fmt.Sprintf("m%d", j), 0, err
@@ -107,8 +107,8 @@ func (m *model) opDeleteClaim(d modelDraw) (string, int, error) {
 
 // opRecreateClaim deletes a claim and creates another of its name as soon as it
 // is gone; as often as not in the way of a restore, with the volume's name.
-func (m *model) opRecreateClaim(d modelDraw) (string, int, error) {
-	j := d[0] % modelClaims
+func (m *Model) opRecreateClaim(d draw) (string, int, error) {
+	j := d[0] % m.claims
 	before := m.claim(j)
 	if err := m.Get(m.Context(), keyOf(before), before); err != nil {
 		return fmt.Sprintf("m%d", j), 0, err
@@ -138,35 +138,35 @@ func (m *model) opRecreateClaim(d modelDraw) (string, int, error) {
 }
 
 // opReference edits a claim's reference.
-func (m *model) opReference(d modelDraw) (string, int, error) {
-	j := d[0] % modelClaims
-	value := fmt.Sprintf("%q", m.originKey(d[2]%modelOrigins).String())
+func (m *Model) opReference(d draw) (string, int, error) {
+	j := d[0] % m.claims
+	value := fmt.Sprintf("%q", m.originKey(d[2]%m.origins).String())
 	switch d[1] % 6 {
 	case 0:
 		value = "null"
 	case 1:
 		value = `"nonsense"`
 	case 2, 3:
-		value = fmt.Sprintf("%q", m.originKey(j%modelOrigins).String())
+		value = fmt.Sprintf("%q", m.originKey(j%m.origins).String())
 	}
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, names.Origin(), value)
 	return fmt.Sprintf("m%d %s", j, value), 3, m.Patch(m.Context(), m.claim(j), jsonMerge(patch))
 }
 
 // opWipe removes all conditions of a claim, as a careless client does.
-func (m *model) opWipe(d modelDraw) (string, int, error) {
-	j := d[0] % modelClaims
+func (m *Model) opWipe(d draw) (string, int, error) {
+	j := d[0] % m.claims
 	return fmt.Sprintf("m%d", j), 1, m.Status().Patch(m.Context(), m.claim(j), jsonMerge(`{"status":{"conditions":null}}`))
 }
 
 // opVolume edits the mirror volume of a claim.
-func (m *model) opVolume(d modelDraw) (string, int, error) {
-	j := d[0] % modelClaims
+func (m *Model) opVolume(d draw) (string, int, error) {
+	j := d[0] % m.claims
 	claim := m.claim(j)
 	if err := m.Get(m.Context(), keyOf(claim), claim); err != nil || claim.Spec.VolumeName == "" {
 		return "", 0, err
 	}
-	other := m.originKey(d[2] % modelOrigins)
+	other := m.originKey(d[2] % m.origins)
 	annotation := func(key, value string) string {
 		return fmt.Sprintf(`{"metadata":{"annotations":{%q:%s}}}`, key, value)
 	}
@@ -200,14 +200,14 @@ func (m *model) opVolume(d modelDraw) (string, int, error) {
 }
 
 // withoutRecord returns a patch that removes the record but for the label.
-func (m *model) withoutRecord() string {
+func (m *Model) withoutRecord() string {
 	return fmt.Sprintf(`{"metadata":{"annotations":{%q:null,%q:null,%q:null,%q:null,%q:null,%q:null}}}`, names.MirrorClaim(), names.MirrorClaimUID(),
 		names.OriginClaim(), names.OriginClaimUID(), names.OriginVolume(), names.OriginVolumeUID())
 }
 
 // opDeleteVolume deletes the object of a claim's mirror volume by hand.
-func (m *model) opDeleteVolume(d modelDraw) (string, int, error) {
-	j := d[0] % modelClaims
+func (m *Model) opDeleteVolume(d draw) (string, int, error) {
+	j := d[0] % m.claims
 	claim := m.claim(j)
 	if err := m.Get(m.Context(), keyOf(claim), claim); err != nil || claim.Spec.VolumeName == "" {
 		return "", 0, err

@@ -1,4 +1,4 @@
-package integration_test
+package model
 
 import (
 	"fmt"
@@ -163,22 +163,22 @@ func (c *checker) isDoubted(origin client.ObjectKey) bool {
 	return false
 }
 
-func (m *model) deletedByHand(volume string) bool {
+func (m *Model) deletedByHand(volume string) bool {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.volumes[volume]
 }
 
-// summary prints what was done and what it cost, and checks that neither events
+// Summary prints what was done and what it cost, and checks that neither events
 // nor writes have piled up.
-func (m *model) summary(seed uint64) {
+func (m *Model) Summary() {
 	m.Helper()
 	slices.Sort(m.rests)
 	text := ""
-	for _, kind := range modelKinds {
+	for _, kind := range kinds {
 		text += fmt.Sprintf(", %d %s (%v)", m.kinds[kind.name], kind.name, m.took[kind.name].Round(time.Second/10))
 	}
-	m.Logf("seed %d: %d operations (%s) in %d bursts; to rest: median %v, worst %v", seed, m.applied, text[2:],
+	m.Logf("seed %d: %d operations (%s) in %d bursts; to rest: median %v, worst %v", m.options.Seed, m.applied, text[2:],
 		len(m.rests), m.rests[len(m.rests)/2], m.rests[len(m.rests)-1])
 	m.Logf("seen: %s", m.seen.summary())
 	m.seen.countDeletions()

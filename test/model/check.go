@@ -1,4 +1,4 @@
-package integration_test
+package model
 
 import (
 	"context"
@@ -17,13 +17,13 @@ import (
 // checker collects what is not as it must be.
 type checker struct {
 	*snapshot
-	m        *model
+	m        *Model
 	engaged  bool // the brake is
 	problems []problem
 }
 
 // problems returns everything that is not, or not yet, as it must be.
-func (m *model) problems() []problem {
+func (m *Model) problems() []problem {
 	c := &checker{snapshot: m.snapshot(), m: m}
 	_, c.engaged = m.brake()
 	for _, claim := range c.claims {
@@ -34,13 +34,13 @@ func (m *model) problems() []problem {
 	for _, volume := range c.volumes {
 		c.volume(volume)
 	}
-	for i := range modelOrigins {
+	for i := range m.origins {
 		c.origin(m.originKey(i))
 	}
 	return c.problems
 }
 
-func (m *model) snapshot() *snapshot {
+func (m *Model) snapshot() *snapshot {
 	s := &snapshot{
 		claims: map[client.ObjectKey]*corev1.PersistentVolumeClaim{}, volumes: map[string]*corev1.PersistentVolume{},
 		namespaces: map[string]map[string]string{}, classes: map[string]*storagev1.StorageClass{},

@@ -1,4 +1,4 @@
-package integration_test
+package model
 
 import (
 	"slices"
@@ -54,7 +54,7 @@ func (s *snapshot) allowed(origin *corev1.PersistentVolumeClaim, namespace strin
 		access int
 	}{{names.ReadWriteGrant(), 2}, {names.ReadOnlyGrant(), 1}} {
 		text, given := origin.Annotations[grant.key]
-		for _, selector := range modelSelectors {
+		for _, selector := range selectors {
 			if given && selector.text == text && selector.allow(s.namespaces[namespace]) {
 				return grant.access, until
 			}
@@ -177,7 +177,7 @@ func (s *snapshot) cannotShare(origin, claim *corev1.PersistentVolumeClaim, acce
 }
 
 func (s *snapshot) sharesHandle(volume *corev1.PersistentVolume) bool {
-	return volume.Spec.CSI != nil && volume.Spec.CSI.Driver == modelDriver
+	return volume.Spec.CSI != nil && volume.Spec.CSI.Driver == driver
 }
 
 // isSecond reports whether another claim of the namespace has, or is to have,
@@ -250,7 +250,7 @@ func reached(volume *corev1.PersistentVolume) string {
 	switch {
 	case volume.Spec.NFS != nil:
 		return volume.Spec.NFS.Path
-	case volume.Spec.CSI != nil && volume.Spec.CSI.Driver == modelDriver:
+	case volume.Spec.CSI != nil && volume.Spec.CSI.Driver == driver:
 		return volume.Spec.CSI.VolumeHandle
 	case volume.Spec.CSI != nil:
 		return volume.Spec.CSI.VolumeAttributes["share"]

@@ -1,4 +1,4 @@
-package integration_test
+package model
 
 import (
 	"context"
@@ -6,52 +6,53 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// modelDraw are the numbers that say what an operation is about.
-type modelDraw [4]int
+// draw are the numbers that say what an operation is about.
+type draw [4]int
 
-// modelKind is a kind of operation: it returns what it did, and how many claims
+// kind is a kind of operation: it returns what it did, and how many claims
 // and origins that could concern, 0 if nothing was to be done.
-type modelKind struct {
+type kind struct {
 	name   string
 	weight int
-	apply  func(m *model, d modelDraw) (what string, reach int, err error)
+	apply  func(m *Model, d draw) (what string, reach int, err error)
 }
 
-var modelKinds = []modelKind{
-	{"claim", 300, (*model).opClaim},
-	{"delete claim", 60, (*model).opDeleteClaim},
-	{"re-create claim", 50, (*model).opRecreateClaim},
-	{"edit reference", 30, (*model).opReference},
-	{"grant", 160, (*model).opGrant},
-	{"expiry", 50, (*model).opExpiry},
-	{"relabel", 90, (*model).opRelabel},
-	{"origin", 80, (*model).opOrigin},
-	{"delete origin", 40, (*model).opDeleteOrigin},
-	{"allow deletion", 15, (*model).opAllowDeletion},
-	{"grow origin", 40, (*model).opGrow},
-	{"edit volume", 180, (*model).opVolume},
-	{"delete volume", 12, (*model).opDeleteVolume},
-	{"class", 20, (*model).opClass},
-	{"remove finalizer", 8, (*model).opFinalizer},
-	{"foreign finalizer", 25, (*model).opForeign},
-	{"wipe condition", 10, (*model).opWipe},
-	{"kill", 8, (*model).opKill},
-	{"lift brake", 10, (*model).opLift},
+var kinds = []kind{
+	{"claim", 300, (*Model).opClaim},
+	{"delete claim", 60, (*Model).opDeleteClaim},
+	{"re-create claim", 50, (*Model).opRecreateClaim},
+	{"edit reference", 30, (*Model).opReference},
+	{"grant", 160, (*Model).opGrant},
+	{"expiry", 50, (*Model).opExpiry},
+	{"relabel", 90, (*Model).opRelabel},
+	{"origin", 80, (*Model).opOrigin},
+	{"delete origin", 40, (*Model).opDeleteOrigin},
+	{"allow deletion", 15, (*Model).opAllowDeletion},
+	{"grow origin", 40, (*Model).opGrow},
+	{"edit volume", 180, (*Model).opVolume},
+	{"delete volume", 12, (*Model).opDeleteVolume},
+	{"class", 20, (*Model).opClass},
+	{"remove finalizer", 8, (*Model).opFinalizer},
+	{"foreign finalizer", 25, (*Model).opForeign},
+	{"wipe condition", 10, (*Model).opWipe},
+	{"kill", 8, (*Model).opKill},
+	{"lift brake", 10, (*Model).opLift},
 }
 
-var modelWeights = func() (sum int) {
-	for _, kind := range modelKinds {
+var weights = func() (sum int) {
+	for _, kind := range kinds {
 		sum += kind.weight
 	}
 	return sum
 }()
 
-func modelKindOf(n int) modelKind {
-	for _, kind := range modelKinds {
+func kindOf(n int) kind {
+	for _, kind := range kinds {
 		if n -= kind.weight; n < 0 {
 			return kind
 		}
@@ -65,9 +66,9 @@ func isPassing(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
 }
 
-// modelSelectors are the grants that are written, and whom they let in, said
+// selectors are the grants that are written, and whom they let in, said
 // once more without a parser.
-var modelSelectors = []struct {
+var selectors = []struct {
 	text  string
 	allow func(labels map[string]string) bool
 }{
@@ -82,12 +83,12 @@ var modelSelectors = []struct {
 }
 
 // opGrant writes, narrows, widens, breaks or removes a grant.
-func (m *model) opGrant(d modelDraw) (string, int, error) {
-	i := d[0] % modelOrigins
+func (m *Model) opGrant(d draw) (string, int, error) {
+	i := d[0] % m.origins
 	o := m.originClaim(i)
-	selector := modelSelectors[d[1]%len(modelSelectors)].text
+	selector := selectors[d[1]%len(selectors)].text
 	if d[1]%5 > 1 {
-		selector = modelSelectors[d[1]/5%2].text // mostly granted
+		selector = selectors[d[1]/5%2].text // mostly granted
 	}
 	write, remove, reading := names.ReadWriteGrant(), names.ReadOnlyGrant(), false
 	if d[2]%4 == 0 {
@@ -104,8 +105,8 @@ func (m *model) opGrant(d modelDraw) (string, int, error) {
 }
 
 // opExpiry lets grants end at a time.
-func (m *model) opExpiry(d modelDraw) (string, int, error) {
-	i := d[0] % modelOrigins
+func (m *Model) opExpiry(d draw) (string, int, error) {
+	i := d[0] % m.origins
 	value := "null"
 	switch d[1] % 6 {
 	case 0, 1:
@@ -120,17 +121,17 @@ func (m *model) opExpiry(d modelDraw) (string, int, error) {
 }
 
 // opRelabel changes who a tenant is.
-func (m *model) opRelabel(d modelDraw) (string, int, error) {
-	namespace := m.tenants[d[0]%modelTenants]
+func (m *Model) opRelabel(d draw) (string, int, error) {
+	namespace := m.tenants[d[0]%len(m.tenants)]
 	labels := []string{`"type":"tenant"`, `"type":"tenant"`, `"type":"tenant"`, `"type":"guest"`, `"type":null`, `"team":"a"`, `"team":"b"`, `"team":null`, `"suspended":"yes"`, `"type":"tenant","suspended":null`}
 	patch := `{"metadata":{"labels":{` + labels[d[1]%len(labels)] + `}}}`
 	object := &corev1.Namespace{ObjectMeta: metaNamed(namespace)}
-	return namespace + " " + patch, 2 * modelClaims / modelTenants, m.Patch(m.Context(), object, jsonMerge(patch))
+	return namespace + " " + patch, 2 * m.claims / len(m.tenants), m.Patch(m.Context(), object, jsonMerge(patch))
 }
 
 // opClass changes what happens to the class's mirrors whose grant has ended. One
 // class mostly deletes, the other mostly reports.
-func (m *model) opClass(d modelDraw) (string, int, error) {
+func (m *Model) opClass(d draw) (string, int, error) {
 	which := d[0] % 2
 	often, seldom := []string{"Delete", "1s"}, []string{"Report", "1s"}
 	if which == 1 {
@@ -145,23 +146,22 @@ func (m *model) opClass(d modelDraw) (string, int, error) {
 	case 2:
 		chosen = []string{"Delete", "soon"}
 	}
-	object := m.chartClass()
-	object.Name = m.classes[which]
+	object := &storagev1.StorageClass{ObjectMeta: metaNamed(m.classes[which])}
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q,%q:%q}}}`, names.OnRevoke(), chosen[0], names.RevokeAfter(), chosen[1])
-	return object.Name + " " + chosen[0] + " " + chosen[1], modelClaims / 2, m.Patch(m.Context(), object, jsonMerge(patch))
+	return object.Name + " " + chosen[0] + " " + chosen[1], m.claims / 2, m.Patch(m.Context(), object, jsonMerge(patch))
 }
 
 // opKill kills the controller without warning, or starts it again.
-func (m *model) opKill(modelDraw) (string, int, error) {
+func (m *Model) opKill(draw) (string, int, error) {
 	m.running = !m.running
 	if m.running {
-		return "undone", modelClaims + modelOrigins, m.controller.Start(context.Background())
+		return "undone", m.claims + m.origins, m.options.Controller.Start(context.Background())
 	}
-	return "", 1, m.controller.Kill()
+	return "", 1, m.options.Controller.Kill()
 }
 
 // opLift does what the administrator does once the brake is engaged.
-func (m *model) opLift(modelDraw) (string, int, error) {
+func (m *Model) opLift(draw) (string, int, error) {
 	record, engaged := m.brake()
 	if !engaged {
 		return "", 0, nil
@@ -169,7 +169,7 @@ func (m *model) opLift(modelDraw) (string, int, error) {
 	return "", 1, m.Patch(m.Context(), record, jsonMerge(`{"data":{"state":"lifted"}}`))
 }
 
-func (m *model) brake() (*corev1.ConfigMap, bool) {
+func (m *Model) brake() (*corev1.ConfigMap, bool) {
 	var all corev1.ConfigMapList
 	m.must(m.List(m.Context(), &all, client.InNamespace("mooring-system")), "list ConfigMaps")
 	for i := range all.Items {

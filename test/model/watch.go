@@ -1,4 +1,4 @@
-package integration_test
+package model
 
 import (
 	"fmt"
@@ -22,10 +22,10 @@ import (
 // deletion may rest on what was read a moment before.
 const recall = 5 * time.Second
 
-// modelWatch sees every change of every object, and looks for what must not be
+// watcher sees every change of every object, and looks for what must not be
 // even for a moment.
-type modelWatch struct {
-	m     *model
+type watcher struct {
+	m     *Model
 	mutex sync.Mutex
 	found []string
 
@@ -58,13 +58,13 @@ type goneOrigin struct {
 }
 
 // watch begins to watch.
-func (m *model) watch() *modelWatch {
+func (m *Model) watch() *watcher {
 	m.Helper()
-	w := &modelWatch{
+	w := &watcher{
 		m: m, versions: map[string][]version{}, lives: map[types.UID]*life{}, ended: map[types.UID]bool{},
 		exposed: map[string]time.Time{}, worst: map[string]time.Duration{},
 	}
-	informers, err := cache.New(m.plane.Admin(), cache.Options{})
+	informers, err := cache.New(m.options.Plane.Admin(), cache.Options{})
 	m.must(err, "prepare to watch")
 	for _, object := range []client.Object{&corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}, &corev1.Namespace{}, &storagev1.StorageClass{}} {
 		informer, err := informers.GetInformer(m.Context(), object, cache.BlockUntilSynced(false))
@@ -84,7 +84,7 @@ func (m *model) watch() *modelWatch {
 }
 
 // see takes in one change.
-func (w *modelWatch) see(before, now any) {
+func (w *watcher) see(before, now any) {
 	if tombstone, ok := before.(toolscache.DeletedFinalStateUnknown); ok {
 		before = tombstone.Obj
 	}
@@ -110,7 +110,7 @@ func last(old, now client.Object) client.Object {
 	return now
 }
 
-func (w *modelWatch) remember(old, now client.Object) {
+func (w *watcher) remember(old, now client.Object) {
 	object := last(old, now)
 	key := fmt.Sprintf("%T %s", object, client.ObjectKeyFromObject(object))
 	at := time.Now()
@@ -121,12 +121,12 @@ func (w *modelWatch) remember(old, now client.Object) {
 	w.versions[key] = kept
 }
 
-func (w *modelWatch) say(format string, args ...any) {
+func (w *watcher) say(format string, args ...any) {
 	w.found = append(w.found, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
 }
 
 // volume looks at a change of a volume, if it is a mirror.
-func (w *modelWatch) volume(was, now *corev1.PersistentVolume, isGone bool) {
+func (w *watcher) volume(was, now *corev1.PersistentVolume, isGone bool) {
 	claim := types.UID(now.Annotations[names.MirrorClaimUID()])
 	known := w.lives[now.UID]
 	if known == nil && claim == "" {
@@ -151,7 +151,7 @@ func (w *modelWatch) volume(was, now *corev1.PersistentVolume, isGone bool) {
 }
 
 // made looks at a new mirror volume.
-func (w *modelWatch) made(now *corev1.PersistentVolume, claim types.UID) {
+func (w *watcher) made(now *corev1.PersistentVolume, claim types.UID) {
 	ref := now.Spec.ClaimRef
 	if now.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain || ref == nil || ref.UID != claim {
 		w.say("volume %s was made as %s for %+v", now.Name, now.Spec.PersistentVolumeReclaimPolicy, ref)
@@ -164,7 +164,7 @@ func (w *modelWatch) made(now *corev1.PersistentVolume, claim types.UID) {
 }
 
 // expose measures for how long something is as it should not be.
-func (w *modelWatch) expose(what string, is bool) {
+func (w *watcher) expose(what string, is bool) {
 	since, was := w.exposed[what]
 	switch {
 	case is && !was:
@@ -177,7 +177,7 @@ func (w *modelWatch) expose(what string, is bool) {
 }
 
 // claim looks at a change of a claim.
-func (w *modelWatch) claim(was, now *corev1.PersistentVolumeClaim, isGone bool) {
+func (w *watcher) claim(was, now *corev1.PersistentVolumeClaim, isGone bool) {
 	w.m.mutex.Lock()
 	byTest, let, forced := w.m.deleted[now.UID], w.m.let[now.UID], w.m.forced[now.UID]
 	w.m.mutex.Unlock()
@@ -205,7 +205,7 @@ func (w *modelWatch) claim(was, now *corev1.PersistentVolumeClaim, isGone bool) 
 // mayHaveEnded reports whether, by any of the versions of origin, volume,
 // namespace and class that were there within the last seconds, the claim's grant
 // had ended and its class said Delete.
-func (w *modelWatch) mayHaveEnded(claim *corev1.PersistentVolumeClaim) bool {
+func (w *watcher) mayHaveEnded(claim *corev1.PersistentVolumeClaim) bool {
 	volumes := w.recent(&corev1.PersistentVolume{}, client.ObjectKey{Name: claim.Spec.VolumeName})
 	for _, object := range volumes {
 		volume, ok := object.(*corev1.PersistentVolume)
@@ -226,7 +226,7 @@ func (w *modelWatch) mayHaveEnded(claim *corev1.PersistentVolumeClaim) bool {
 	return false
 }
 
-func (w *modelWatch) ends(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, originObject, namespaceObject, classObject client.Object) bool {
+func (w *watcher) ends(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume, originObject, namespaceObject, classObject client.Object) bool {
 	s := &snapshot{now: time.Now(), claims: map[client.ObjectKey]*corev1.PersistentVolumeClaim{}, volumes: map[string]*corev1.PersistentVolume{}}
 	if origin, ok := originObject.(*corev1.PersistentVolumeClaim); ok {
 		s.claims[keyOf(origin)] = origin
@@ -249,7 +249,7 @@ func (w *modelWatch) ends(claim *corev1.PersistentVolumeClaim, volume *corev1.Pe
 
 // recent returns the versions of an object that were there lately; nil stands
 // for its absence.
-func (w *modelWatch) recent(kind client.Object, key client.ObjectKey) []client.Object {
+func (w *watcher) recent(kind client.Object, key client.ObjectKey) []client.Object {
 	var objects []client.Object
 	for _, v := range w.versions[fmt.Sprintf("%T %s", kind, key)] {
 		objects = append(objects, v.object)
@@ -266,7 +266,7 @@ func revisionOf(object client.Object) uint64 {
 }
 
 // violations returns what was found so far, now that all is at rest.
-func (w *modelWatch) violations() string {
+func (w *watcher) violations() string {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	for _, origin := range w.gone {
@@ -281,7 +281,7 @@ func (w *modelWatch) violations() string {
 	return strings.Join(w.found, "\n")
 }
 
-func (w *modelWatch) summary() string {
+func (w *watcher) summary() string {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return fmt.Sprintf("%d mirror volumes, %d claims deleted by Mooring; at the longest %v not Retain and %v Available after somebody's edit",

@@ -1,4 +1,4 @@
-package integration_test
+package model
 
 import (
 	"fmt"
@@ -13,26 +13,26 @@ import (
 )
 
 const (
-	// modelDriver is a driver that the table does not know, whose mirrors have
+	// driver is a driver that the table does not know, whose mirrors have
 	// their origin's handle.
-	modelDriver = "model.example.com"
-	foreign     = "example.com/mine"
+	driver  = "model.example.com"
+	foreign = "example.com/mine"
 )
 
-func (m *model) originKey(i int) client.ObjectKey {
-	return client.ObjectKey{Namespace: m.owners[i%modelOwners], Name: fmt.Sprintf("data%d", i)}
+func (m *Model) originKey(i int) client.ObjectKey {
+	return client.ObjectKey{Namespace: m.owners[i%len(m.owners)], Name: fmt.Sprintf("data%d", i)}
 }
 
-func (m *model) originClaim(i int) *corev1.PersistentVolumeClaim {
+func (m *Model) originClaim(i int) *corev1.PersistentVolumeClaim {
 	key := m.originKey(i)
 	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 }
 
 // claimsOf returns about how many claims name an origin.
-func (m *model) claimsOf(int) int { return 2 * modelClaims / modelOrigins }
+func (m *Model) claimsOf(int) int { return 2 * m.claims / m.origins }
 
 // createOrigin creates an origin and its volume, whose data are one of two.
-func (m *model) createOrigin(i, source int) error {
+func (m *Model) createOrigin(i, source int) error {
 	claim := m.originClaim(i)
 	claim.Annotations = map[string]string{names.ReadWriteGrant(): tenantsOnly}
 	claim.Spec = corev1.PersistentVolumeClaimSpec{
@@ -58,7 +58,7 @@ func (m *model) createOrigin(i, source int) error {
 	case 3:
 		volume.Spec.NFS = &corev1.NFSVolumeSource{Server: "nfs.example.com", Path: data}
 	case 4:
-		volume.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: modelDriver, VolumeHandle: data}
+		volume.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: data}
 	default:
 		volume.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: "nfs.csi.k8s.io", VolumeHandle: "handle-of-" + data,
 			VolumeAttributes: map[string]string{"server": "nfs.example.com", "share": data}}
@@ -67,8 +67,8 @@ func (m *model) createOrigin(i, source int) error {
 }
 
 // opOrigin creates an origin that is gone, with the same data or others.
-func (m *model) opOrigin(d modelDraw) (string, int, error) {
-	i := d[0] % modelOrigins
+func (m *Model) opOrigin(d draw) (string, int, error) {
+	i := d[0] % m.origins
 	what := fmt.Sprintf("%d source %d", i, d[1]%2)
 	err := m.Get(m.Context(), m.originKey(i), &corev1.PersistentVolumeClaim{})
 	if !apierrors.IsNotFound(err) {
@@ -81,8 +81,8 @@ func (m *model) opOrigin(d modelDraw) (string, int, error) {
 	return what, 1 + m.claimsOf(i), m.createOrigin(i, d[1]%2)
 }
 
-func (m *model) opDeleteOrigin(d modelDraw) (string, int, error) {
-	i := d[0] % modelOrigins
+func (m *Model) opDeleteOrigin(d draw) (string, int, error) {
+	i := d[0] % m.origins
 	origin := m.originClaim(i)
 	what := fmt.Sprintf("%d", i)
 	if err := m.Get(m.Context(), keyOf(origin), origin); err != nil || origin.DeletionTimestamp != nil {
@@ -92,8 +92,8 @@ func (m *model) opDeleteOrigin(d modelDraw) (string, int, error) {
 	return what + " " + string(origin.UID), 2 + 2*m.claimsOf(i), m.Delete(m.Context(), origin, client.Preconditions{UID: &origin.UID})
 }
 
-func (m *model) opAllowDeletion(d modelDraw) (string, int, error) {
-	i := d[0] % modelOrigins
+func (m *Model) opAllowDeletion(d draw) (string, int, error) {
+	i := d[0] % m.origins
 	value := `"true"`
 	if d[1]%4 == 0 {
 		value = `"yes"`
@@ -102,8 +102,8 @@ func (m *model) opAllowDeletion(d modelDraw) (string, int, error) {
 	return fmt.Sprintf("%d %s", i, value), 1 + m.claimsOf(i), m.Patch(m.Context(), m.originClaim(i), jsonMerge(patch))
 }
 
-func (m *model) opGrow(d modelDraw) (string, int, error) {
-	i := d[0] % modelOrigins
+func (m *Model) opGrow(d draw) (string, int, error) {
+	i := d[0] % m.origins
 	origin := m.originClaim(i)
 	if err := m.Get(m.Context(), keyOf(origin), origin); err != nil || origin.Spec.VolumeName == "" {
 		return "", 0, err
@@ -114,8 +114,8 @@ func (m *model) opGrow(d modelDraw) (string, int, error) {
 }
 
 // opFinalizer takes Mooring's finalizer off by force.
-func (m *model) opFinalizer(d modelDraw) (string, int, error) {
-	i := d[0] % modelOrigins
+func (m *Model) opFinalizer(d draw) (string, int, error) {
+	i := d[0] % m.origins
 	origin := m.originClaim(i)
 	what := fmt.Sprintf("%d", i)
 	err := m.Get(m.Context(), keyOf(origin), origin)
@@ -128,8 +128,8 @@ func (m *model) opFinalizer(d modelDraw) (string, int, error) {
 }
 
 // opForeign adds or removes somebody else's finalizer of an origin.
-func (m *model) opForeign(d modelDraw) (string, int, error) {
-	i := d[0] % modelOrigins
+func (m *Model) opForeign(d draw) (string, int, error) {
+	i := d[0] % m.origins
 	origin := m.originClaim(i)
 	if err := m.Get(m.Context(), keyOf(origin), origin); err != nil {
 		return "", 0, err
@@ -145,13 +145,13 @@ func (m *model) opForeign(d modelDraw) (string, int, error) {
 	return fmt.Sprintf("on %d", i), 1, m.Update(m.Context(), origin)
 }
 
-func (m *model) freeForeign(origin *corev1.PersistentVolumeClaim) error {
+func (m *Model) freeForeign(origin *corev1.PersistentVolumeClaim) error {
 	m.mark(func() { m.let[origin.UID] = true })
 	origin.Finalizers = slices.DeleteFunc(origin.Finalizers, func(f string) bool { return f == foreign })
 	return m.Update(m.Context(), origin)
 }
 
-func (m *model) mark(note func()) {
+func (m *Model) mark(note func()) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	note()

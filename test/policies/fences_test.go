@@ -165,7 +165,15 @@ func TestFenceOfRetained(t *testing.T) {
 	w.refused("Delete", "expected Retain", w.creates(c, retained(func(v *corev1.PersistentVolume) { v.Spec.PersistentVolumeReclaimPolicy = "Delete" })))
 	w.refused("no claimRef", "expected the namespace and the name", w.creates(c, retained(func(v *corev1.PersistentVolume) { v.Spec.ClaimRef = nil })))
 	w.refused("a claimRef without namespace", "expected the namespace and the name", w.creates(c, retained(func(v *corev1.PersistentVolume) { v.Spec.ClaimRef.Namespace = "" })))
-	w.passes("a retained volume", w.creates(c, retained(func(*corev1.PersistentVolume) {})))
+	w.refused("a node's directory", "which reach storage and not a node", w.creates(c, retained(func(v *corev1.PersistentVolume) {
+		v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}
+	})))
+	for _, annotation := range []string{"pv.kubernetes.io/provisioned-by", "volume.kubernetes.io/provisioner-deletion-secret-name", names.MirrorClaim()} {
+		w.refused("the annotation "+annotation, annotation+"]: belongs to volume controllers", w.creates(c, retained(func(v *corev1.PersistentVolume) {
+			v.Annotations = map[string]string{annotation: "x"}
+		})))
+	}
+	w.passes("a retained volume", w.creates(c, retained(func(v *corev1.PersistentVolume) { v.Annotations = map[string]string{"example.com/note": "x"} })))
 	kept := stored(w, retained(func(v *corev1.PersistentVolume) { v.Name += "-kept" }))
 	w.refused("to change one", "created once", w.patches(c, kept, `{"metadata":{"labels":{"a":"b"}}}`))
 	w.refused("to delete one", "created once", w.deletes(c, kept))
@@ -194,7 +202,7 @@ func TestOriginGrants(t *testing.T) {
 		w.untilStamped(owner, drawn, want)
 		claim := drawn()
 		w.must(owner.Create(w.Context(), claim), "create the claim")
-		w.Cleanup(func() { _ = w.Delete(t.Context(), claim) })
+		w.Cleanup(func() { _ = w.Delete(context.Background(), claim) })
 		if got := grantOf(claim); got != want {
 			t.Errorf("%s was created with the grant %q, want %q", claim.Name, got, want)
 		}
@@ -208,10 +216,42 @@ func TestOriginGrants(t *testing.T) {
 			t.Errorf("a write through the status left %s with the grant %q, want %q", claim.Name, got, want)
 		}
 	}
+	// A claim that is selected no more is not stamped any more; but not by the write
+	// that takes the label away, which therefore cannot take the grant along.
+	claim := shared()
+	claim.Name = "relabelled"
+	w.must(owner.Create(w.Context(), claim), "create a claim")
+	w.Cleanup(func() { _ = w.Delete(context.Background(), claim) })
+	both := fmt.Sprintf(`{"metadata":{"labels":null,"annotations":{%q:null}}}`, names.ReadWriteGrant())
+	w.must(owner.Patch(w.Context(), claim, client.RawPatch(types.MergePatchType, []byte(both))), "take label and grant away")
+	if got := grantOf(claim); got != "crownlabs.polito.it/type=tenant" {
+		t.Errorf("the write that took the label away left the grant %q", got)
+	}
 	other := w.claim("other")
 	w.must(owner.Create(w.Context(), other), "create another claim")
 	if got := grantOf(other); got != "" {
 		t.Errorf("another claim has the grant %q", got)
+	}
+}
+
+// A claim that was there before the policy is stamped by its next write; but not by
+// Mooring's, which its own fence holds to the finalizer.
+func TestOriginGrantsOfWhatWasThere(t *testing.T) {
+	w := newWorld(t)
+	owner, controller := w.as("operator"), w.mooring("mooring")
+	const want = "crownlabs.polito.it/type=tenant"
+	w.untilStamped(owner, func() *corev1.PersistentVolumeClaim {
+		return w.claim("shared", func(c *corev1.PersistentVolumeClaim) { c.Labels["crownlabs.polito.it/volume-type"] = "sharedvolume" })
+	}, want)
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: early, Name: early}}
+	finalizers := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"finalizers":["kubernetes.io/pvc-protection",%q]}}`, names.Finalizer()))
+	w.must(controller.Patch(w.Context(), claim, finalizers), "put Mooring's finalizer on a claim that was there before")
+	if got := claim.Annotations[names.ReadWriteGrant()]; got != "" {
+		t.Errorf("Mooring's own write brought the grant %q", got)
+	}
+	w.must(owner.Patch(w.Context(), claim, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"touched":"once"}}}`))), "touch the claim")
+	if got := claim.Annotations[names.ReadWriteGrant()]; got != want {
+		t.Errorf("touched, it has the grant %q, want %q", got, want)
 	}
 }
 

@@ -38,7 +38,10 @@ const patience = 60 * time.Second
 
 var (
 	names mooringapi.Names // the default provisioner name
-	plane = &controlplane.Shared{Options: controlplane.Options{CrossNamespace: true}}
+	plane = &controlplane.Shared{Options: controlplane.Options{
+		CrossNamespace: true,
+		Controllers:    []string{"validatingadmissionpolicy-status-controller"}, // which checks the types of expressions
+	}}
 )
 
 func TestMain(m *testing.M) {
@@ -125,6 +128,9 @@ func newWorld(t *testing.T) *world {
 // install installs the chart, and kinds that are no part of Kubernetes.
 func install(cp *controlplane.ControlPlane) error {
 	ctx := context.Background() // it outlives the test that asked first
+	if err := createEarly(ctx, cp); err != nil {
+		return err
+	}
 	objects, err := chart.Render(chart.Options{Values: values()})
 	if err != nil {
 		return err
@@ -147,6 +153,22 @@ func install(cp *controlplane.ControlPlane) error {
 		return err
 	}
 	return c.Create(ctx, snapshotKind())
+}
+
+// early is a claim that was there before the chart.
+const early = "early"
+
+func createEarly(ctx context.Context, cp *controlplane.ControlPlane) error {
+	c, err := client.New(cp.Admin(), client.Options{})
+	if err != nil {
+		return err
+	}
+	if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: early}}); err != nil {
+		return err
+	}
+	claim := claimIn(early, early)
+	claim.Labels["crownlabs.polito.it/volume-type"] = "sharedvolume"
+	return c.Create(ctx, claim)
 }
 
 // snapshotKind is the kind VolumeSnapshot, as far as it matters here.
@@ -279,19 +301,23 @@ func (w *world) deletes(c client.Client, object client.Object) func() error {
 
 // claim returns a claim of the test's namespace.
 func (w *world) claim(name string, edits ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
+	claim := claimIn(w.namespace, name)
+	for _, edit := range edits {
+		edit(claim)
+	}
+	return claim
+}
+
+func claimIn(namespace, name string) *corev1.PersistentVolumeClaim {
 	class := "standard"
-	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name, Annotations: map[string]string{}, Labels: map[string]string{}},
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{}, Labels: map[string]string{}},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			StorageClassName: &class,
 			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
 			Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: *size("1Gi")}},
 		},
 	}
-	for _, edit := range edits {
-		edit(claim)
-	}
-	return claim
 }
 
 // stored creates an object as administrator.

@@ -9,9 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mooring-k8s/mooring/pkg/mooringapi"
 )
 
 func size(text string) *resource.Quantity {
@@ -36,7 +39,11 @@ func TestGrants(t *testing.T) {
 	note := fmt.Sprintf(`{"metadata":{"annotations":{%q:"!guest"}}}`, names.ReadWriteGrant())
 	w.refused("an update", "lets in no namespace", w.patches(owner, plain, note))
 	w.refused("an update through the status", "lets in no namespace", w.patchesStatus(owner, plain, note))
-	w.refused("an end that is no time", "is not an RFC 3339 time", w.creates(owner, w.claim("c", annotated(names.GrantExpires(), "tomorrow"))))
+	for _, text := range []string{"", " ", "tomorrow", "2027-06-30", "2027-06-30T18:00:00"} {
+		w.refused(fmt.Sprintf("the end %q", text), "is not an RFC 3339 time", w.creates(owner, w.claim("c", annotated(names.GrantExpires(), text))))
+	}
+	ended := stored(w, w.claim("ended", annotated(names.GrantExpires(), "")))
+	w.passes("another edit of a claim whose end was broken before", w.patches(owner, ended, `{"metadata":{"labels":{"a":"b"}}}`))
 	for _, text := range []string{
 		"team=a", "team==a", "team in (a, b)", "team", "team,!guest", "guest notin (yes, no),team", "kubernetes.io/metadata.name",
 		"kubernetes.io/metadata.name in (a),x!=y", " team = a ", "team=", "a notin (b),c in (d, e)",
@@ -47,6 +54,38 @@ func TestGrants(t *testing.T) {
 	w.passes("another edit of a claim whose grant was broken before", w.patches(owner, broken, `{"metadata":{"labels":{"a":"b"}}}`))
 	w.passes("an administrator's", w.creates(w, w.claim("c", annotated(names.ReadWriteGrant(), ""))))
 	w.passes("a restore tool's", w.creates(w.as(restorer, exempt), w.claim("c", annotated(names.ReadWriteGrant(), ""))))
+}
+
+// The policy and the controller read the same grants alike: what parses, and says what
+// a namespace must have, passes; what parses, and does not say it, is refused.
+func TestGrantsAreReadAsByTheController(t *testing.T) {
+	w := newWorld(t)
+	owner := w.as("owner")
+	w.refused("a blank grant", "lets in no namespace", w.creates(owner, w.claim("c", annotated(names.ReadWriteGrant(), ""))))
+	requirements := []string{
+		"a", "!a", "a=b", "a == b", "a!=b", "a != b", "a in (b,c)", "a\tin(b)", "a notin (b, c)", "a\nnotin(b)", "a>1", "a < 1", "a=", "a!=", "! a", "a in ( )", "a notin ()",
+		"example.com/in=notin", "notin-x", "x.in in (in,notin)",
+	}
+	texts := append([]string{"", " , ", "\t\n"}, requirements...)
+	for _, one := range requirements {
+		for _, two := range requirements {
+			texts = append(texts, one+","+two)
+		}
+	}
+	parsed := 0
+	for _, text := range texts {
+		if _, err := labels.Parse(text); err != nil {
+			continue // which CEL cannot tell
+		}
+		parsed++
+		_, empty := mooringapi.ParseSelector(text)
+		if err := w.creates(owner, w.claim("c", annotated(names.ReadWriteGrant(), text)))(); (err == nil) != (empty == nil) {
+			t.Errorf("the grant %q: the controller says %v, the policy %v", text, empty, err)
+		}
+	}
+	if parsed < 300 {
+		t.Errorf("only %d of %d grants parse", parsed, len(texts))
+	}
 }
 
 // Labels that grants rely on can be written only by who is listed.
@@ -103,6 +142,10 @@ func TestCopies(t *testing.T) {
 		w.refused("a snapshot of "+claim.Name, "a snapshot of it would outlive the grant", w.creates(tenant, snapshotOf(w.namespace, claim.Name)))
 		w.refused("a clone of "+claim.Name, "a clone of it would outlive the grant", w.creates(tenant, cloneOf(claim.Name, false)))
 		w.refused("a clone of "+claim.Name+" by reference", "a clone of it would outlive the grant", w.creates(tenant, cloneOf(claim.Name, true)))
+		w.refused("a clone of "+claim.Name+" by both, of the empty group", "a clone of it would outlive the grant", w.creates(tenant, w.claim("clone", func(c *corev1.PersistentVolumeClaim) {
+			c.Spec.DataSource = &corev1.TypedLocalObjectReference{APIGroup: ptr.To(""), Kind: "PersistentVolumeClaim", Name: claim.Name}
+			c.Spec.DataSourceRef = &corev1.TypedObjectReference{APIGroup: ptr.To(""), Kind: "PersistentVolumeClaim", Name: claim.Name}
+		})))
 	}
 	w.passes("a snapshot of another claim", w.creates(tenant, snapshotOf(w.namespace, plain.Name)))
 	w.passes("a clone of another claim", w.creates(tenant, cloneOf(plain.Name, false)))
@@ -186,9 +229,17 @@ func TestRecords(t *testing.T) {
 		"to remove all":        `{"metadata":{"annotations":null}}`,
 		"to add to it":         fmt.Sprintf(`{"metadata":{"annotations":{%q:"x"}}}`, names.AdoptedAt()),
 		"to change the label":  fmt.Sprintf(`{"metadata":{"labels":{%q:"x"}}}`, names.OriginLabel()),
+		"to say nobody's":      `{"metadata":{"annotations":{"pv.kubernetes.io/provisioned-by":null}}}`,
+		"to say another's":     `{"metadata":{"annotations":{"pv.kubernetes.io/provisioned-by":"nfs.csi.k8s.io"}}}`,
 	} {
 		w.refused(what, written, w.patches(tenant, volume, patch))
+		w.refused(what+" through the status", written, w.patchesStatus(tenant, volume, patch))
 	}
+	other := stored(w, w.mirrorVolume("other", plain, func(v *corev1.PersistentVolume) {
+		v.Annotations, v.Labels, v.Spec.StorageClassName = map[string]string{"pv.kubernetes.io/provisioned-by": "a"}, nil, "standard"
+	}))
+	w.refused("to say Mooring's of another volume", written, w.patches(tenant, other, fmt.Sprintf(`{"metadata":{"annotations":{"pv.kubernetes.io/provisioned-by":%q}}}`, names.Provisioner())))
+	w.passes("another's of another volume", w.patches(tenant, other, `{"metadata":{"annotations":{"pv.kubernetes.io/provisioned-by":"b"}}}`))
 	w.refused("a volume with a record", written, w.creates(tenant, w.mirrorVolume("made", plain)))
 	w.passes("another annotation", w.patches(tenant, volume, `{"metadata":{"annotations":{"a":"b"}}}`))
 	w.passes("a restore tool's volume", w.creates(w.as(restorer, exempt), w.mirrorVolume("made", plain)))

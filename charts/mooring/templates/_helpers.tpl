@@ -166,7 +166,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
 {{/*
-The name of an admission policy, which the whole cluster shares: neither releases
+The name of an admission policy, which the whole cluster shares: neither purposes
 nor namespaces can hold a dot, so no two releases share one.
 */}}
 {{- define "mooring.policyName" -}}
@@ -206,14 +206,29 @@ A CEL expression that says whether a class, by its name, is one of Mooring's.
 {{- end -}}
 
 {{/*
+A CEL expression that says whether a claim is a mirror: by its class, or by the
+annotation that names an origin.
+*/}}
+{{- define "mooring.celIsMirror" -}}
+(has({{ .claim }}.spec.storageClassName) && {{ include "mooring.celIsOurClass" (dict "root" .root "class" (printf "%s.spec.storageClassName" .claim)) }}
+ || has({{ .claim }}.metadata.annotations) && {{ printf "%s/origin" .root.Values.provisionerName | quote }} in {{ .claim }}.metadata.annotations)
+{{- end -}}
+
+{{/*
 Who an admission policy does not concern: Mooring itself, and administrators and
 restore tools by their groups.
 */}}
 {{- define "mooring.policyExemptions" -}}
-- name: is-not-mooring
-  expression: '!(request.userInfo.username in {{ include "mooring.celList" (list (include "mooring.user" .) (include "mooring.cleanupUser" .)) }})'
+{{ include "mooring.celIsNotMooring" . }}
 - name: is-not-exempt
-  expression: '!(has(request.userInfo.groups) && request.userInfo.groups.exists(g, g in {{ include "mooring.celList" .Values.policies.exemptGroups }}))'
+  expression: >-
+    !(has(request.userInfo.groups) && request.userInfo.groups.exists(g, g in {{ include "mooring.celList" .Values.policies.exemptGroups }}))
+{{- end -}}
+
+{{- define "mooring.celIsNotMooring" -}}
+- name: is-not-mooring
+  expression: >-
+    !(request.userInfo.username in {{ include "mooring.celList" (list (include "mooring.user" .) (include "mooring.cleanupUser" .)) }})
 {{- end -}}
 
 {{/*

@@ -93,17 +93,13 @@ test-fuzz: ## Run each fuzz target for FUZZTIME beyond its seeds.
 	@echo "test: fuzz targets, $(FUZZTIME) each beyond their seeds"
 	@tools/fuzz.sh $(FUZZTIME)
 
-# -count=1: what these tests depend on (the chart, the examples, the control
-# plane's binaries) lies outside their module, where Go's test cache looks for no
-# changes. -p 1 for the suites: each starts a control plane of its own.
+# The suites are never taken from Go's test cache: what they depend on (the chart,
+# the examples, the control plane's binaries) lies outside their module, where it
+# looks for no changes.
 .PHONY: test-integration
 test-integration: tell-race controlplane build ## Run the chart's tests and the suites on a real control plane.
-	@echo "test: chart, control plane, tools of the tests"
-	@cd test && go test $(RACE) -count=1 -parallel 6 $(TESTFLAGS) $$(go list ./... | grep -v -e /test/integration -e /test/nfs -e /test/policies)
-	@if [ -d test/integration ]; then \
-		echo "test: integration on Kubernetes $(K8S_VERSION)"; \
-		cd test && go test $(RACE) -count=1 -v -p 1 -parallel 16 -timeout $(INTEGRATION_TIMEOUT) $(TESTFLAGS) ./integration/...; \
-	fi
+	@echo "test: suites on Kubernetes $(K8S_VERSION)"
+	@tools/suites.sh $(INTEGRATION_TIMEOUT) $(RACE) -artifacts -outputdir=$(CURDIR)/.cache/test $(TESTFLAGS)
 
 .PHONY: test-chart
 test-chart: tell-race controlplane $(HELM_UNITTEST) ## Run the chart's suites; do what its policies and fences forbid, and what they allow, on a real API server.

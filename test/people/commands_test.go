@@ -41,6 +41,7 @@ func TestCommandsOfEachPerson(t *testing.T) {
 	notOwners := answer{exitNotFound, "its owner's rights are needed"}
 	tooMuch, tooLittle := answer{exitTooMuch, "permission-excess"}, answer{exitTooLittle, "permission-missing"}
 	notFound := answer{exitNotFound, "does not exist or is not visible to you"}
+	noForge := answer{2, `the forge is ""; expected github, gitea or forgejo`}
 	var tried [][]string
 	for _, tc := range []struct {
 		args                 string
@@ -70,6 +71,10 @@ func TestCommandsOfEachPerson(t *testing.T) {
 		{"retain export pv/none", answer{exitVolumeMissing, "volume none is not there"}, tooLittle, tooLittle},
 		{"retain verify none.json", answer{15, "receipt-invalid"}, answer{15, "receipt-invalid"}, answer{15, "receipt-invalid"}},
 		{"retain kubeconfig", answer{2, "--server"}, answer{2, "--server"}, answer{2, "--server"}},
+		// Who runs these is a forge.
+		{"ci gate", noForge, noForge, noForge},
+		{"ci preview --manifest RETAINED", noForge, noForge, noForge},
+		{"ci create --manifest RETAINED --receipt RECEIPT", noForge, noForge, noForge},
 		{"version", answer{0, "test"}, answer{0, "test"}, answer{0, "test"}},
 		{"completion bash", answer{0, "mooring"}, answer{0, "mooring"}, answer{0, "mooring"}},
 	} {
@@ -126,7 +131,8 @@ func everyCommandIsAmong(t *testing.T, lines [][]string) {
 }
 
 // offline are the commands that take no kubeconfig.
-var offline = map[string]bool{"version": true, "completion bash": true, "drivers": true, "retain check": true, "retain kubeconfig": true}
+var offline = map[string]bool{"version": true, "completion bash": true, "drivers": true, "retain check": true, "retain kubeconfig": true,
+	"ci gate": true, "ci preview": true, "ci create": true}
 
 // withoutCluster runs a command that takes no kubeconfig.
 func (w *world) withoutCluster(_ person, args ...string) result {

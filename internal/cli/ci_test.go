@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -205,5 +206,50 @@ func TestCIUsage(t *testing.T) {
 	t.Setenv("GITHUB_TOKEN", "job-token")
 	if code, _, errs := r.mooring("gate", "--manifest", "v.yaml", "--policy", "policy.yaml"); code != 11 || !strings.HasPrefix(errs, "policy-invalid: policy.yaml: ") {
 		t.Errorf("got %d, %s", code, errs)
+	}
+}
+
+// after is a writer that acts once, when what is written says so.
+type after struct {
+	bytes.Buffer
+	says string
+	act  func()
+}
+
+func (a *after) Write(data []byte) (int, error) {
+	if a.act != nil && bytes.Contains(data, []byte(a.says)) {
+		a.act()
+		a.act = nil
+	}
+	return a.Buffer.Write(data)
+}
+
+// What the gate compared is what is used: a manifest that changed when the gate was
+// open is refused, before anybody looks at the secret.
+func TestManifestChangedAfterTheGate(t *testing.T) {
+	for name, change := range map[string]func(path, other string) error{
+		"other bytes": func(path, _ string) error { return os.WriteFile(path, []byte("kind: PersistentVolume\n"), 0o600) },
+		"a link":      func(path, other string) error { return errors.Join(os.Remove(path), os.Symlink(other, path)) },
+	} {
+		r := newCIRun(t, map[string]string{"v.yaml": example(t, "retained-nfs.yaml")})
+		other := filepath.Join(t.TempDir(), "other.yaml")
+		if err := os.WriteFile(other, []byte(strings.Replace(example(t, "retained-nfs.yaml"), "projects", "others", 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range [][]string{{"preview"}, {"create", "--approved-plan", "sha256:" + strings.Repeat("0", 64), "-o", filepath.Join(t.TempDir(), "r.json")}} {
+			r.git("checkout", "-q", "--", ".")
+			t.Setenv("MOORING_KUBECONFIG", "nonsense")
+			var out bytes.Buffer
+			errs := &after{says: "gate         open", act: func() {
+				if err := change(filepath.Join(r.dir, "v.yaml"), other); err != nil {
+					t.Error(err)
+				}
+			}}
+			args := append(append([]string{"ci"}, command...), "--manifest", "v.yaml", "--forge", "github", "--checkout", r.dir)
+			code := cli.Run(t.Context(), args, cli.Env{Out: &out, Err: errs, Version: "test"})
+			if errs.act != nil || code != 10 || !strings.Contains(errs.String(), "manifest-invalid: v.yaml: changed after the gate looked at it; expected the file of the commit") {
+				t.Errorf("%s, %s: got %d\n%s%s", name, command[0], code, out.String(), errs.String())
+			}
+		}
 	}
 }

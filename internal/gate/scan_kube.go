@@ -12,8 +12,9 @@ var (
 	keyBody = regexp.MustCompile(`[A-Za-z0-9+/]{40}`)
 	// keyBase64 is "-----BEGIN" in base64, as in a kubeconfig's client-key-data.
 	keyBase64 = regexp.MustCompile(`LS0tLS1CRUdJTi[A-Za-z0-9+/]{50,}`)
-	// saysVolume is a line or a part of one that makes a document a volume.
-	saysVolume = regexp.MustCompile(`(?m)["']?\bkind["']?[ \t]*:[ \t]*["']?PersistentVolume["']?[ \t]*(?:[,}#\r]|$)`)
+	// saysVolume is what makes a document a volume or a list of them, with the tags,
+	// anchors and line breaks that YAML has room for.
+	saysVolume = regexp.MustCompile(`(?m)["']?\bkind["']?\s*:\s*(?:[!&|>]\S*\s+)*["']?PersistentVolume(?:List)?["']?[ \t]*(?:[,}#\r]|$)`)
 )
 
 // privateKeys returns where private keys begin.

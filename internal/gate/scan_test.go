@@ -194,6 +194,12 @@ func TestVolumesInTheRepository(t *testing.T) {
 		"flow.yaml":   "{apiVersion: v1, kind: PersistentVolume, x: Delete}\n",
 		"several.yml": "kind: ConfigMap\n---\r\nkind: PersistentVolume\r\nx: Delete\n",
 		"one.json":    `{"kind":"PersistentVolume","x":"Delete"}`,
+		"list.yaml":   "kind: PersistentVolumeList\nitems: [{x: Delete}]\n",
+		"tagged.yaml": "kind: !!str PersistentVolume\nx: Delete\n",
+		"anchor.yaml": "kind: &k PersistentVolume\nx: Delete\n",
+		"below.yaml":  "kind:\n  PersistentVolume\nx: Delete\n",
+		"folded.yaml": "kind: >-\n  PersistentVolume\nx: Delete\n",
+		"broken.json": "{\"kind\"\n:\n\"PersistentVolume\"\n,\"x\":\"Delete\"}",
 	} {
 		if got := scanOne(t, name, text, check).Findings; len(got) != 1 || got[0].Rule != "volume" {
 			t.Errorf("%s: got %+v", name, got)

@@ -64,6 +64,7 @@ bad pkg/mooringapi/bad_grant.go "$in/grant/inner"
 bad internal/grant/bad_recipe.go "$in/recipe/inner"
 bad internal/recipe/bad_grant.go "$in/grant/inner"
 bad internal/picture/bad_mirror.go "$in/mirror/inner"
+bad internal/cli/bad_layout.go oss.terrastruct.com/d2/d2graph
 bad internal/mirror/bad_receipt.go "$in/receipt/inner"
 file internal/mirror/good_rooms.go "$in/grant/inner" "$in/recipe/inner" "$module/pkg/mooringapi/inner"
 mkdir -p internal/mirror/gen && printf 'package main\n\nimport _ "os"\n\nfunc main() {}\n' >internal/mirror/gen/main.go

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mooring-k8s/mooring/internal/inventory"
+	"github.com/mooring-k8s/mooring/internal/layered"
 	"github.com/mooring-k8s/mooring/internal/picture"
 )
 
@@ -38,7 +38,7 @@ func newMap(e Env) *cobra.Command {
 			"  mooring map -o dot | dot -Tpdf > map.pdf",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			draw, err := drawerOf(output)
+			draw, err := drawerOf(cmd.Context(), output)
 			if err != nil {
 				return err
 			}
@@ -67,7 +67,7 @@ func newMap(e Env) *cobra.Command {
 }
 
 // drawerOf returns what prints a graph in one form.
-func drawerOf(output string) (func(io.Writer, mapDocument) error, error) {
+func drawerOf(ctx context.Context, output string) (func(io.Writer, mapDocument) error, error) {
 	text := func(draw func(picture.Graph) string) func(io.Writer, mapDocument) error {
 		return func(out io.Writer, document mapDocument) error {
 			_, err := io.WriteString(out, draw(document.Graph))
@@ -76,18 +76,20 @@ func drawerOf(output string) (func(io.Writer, mapDocument) error, error) {
 	}
 	switch output {
 	case "svg":
-		return text(picture.SVG), nil
+		return func(out io.Writer, document mapDocument) error {
+			drawn, err := picture.SVG(document.Graph, layered.By(ctx))
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(out, drawn)
+			return err
+		}, nil
 	case "dot":
 		return text(picture.DOT), nil
 	case "mermaid":
 		return text(picture.Mermaid), nil
 	case "json":
-		return func(out io.Writer, document mapDocument) error {
-			encoder := json.NewEncoder(out)
-			encoder.SetIndent("", "  ")
-			encoder.SetEscapeHTML(false)
-			return encoder.Encode(document)
-		}, nil
+		return func(out io.Writer, document mapDocument) error { return encode(out, "json", document) }, nil
 	}
 	return nil, usageError("--output: is %q; expected svg, dot, mermaid or json", output)
 }

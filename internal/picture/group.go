@@ -17,24 +17,25 @@ const (
 	// common are one line, and namespaces that have all their lines in common one
 	// box.
 	eachOrigin
-	// eachNamespace: also the origins of one namespace are one line.
+	// eachNamespace: also the origins of one namespace are one box.
 	eachNamespace
+	// eachOwner: also all mirrors of a namespace's origins are one box, and the
+	// namespaces with the fewest mirrors one.
+	eachOwner
 )
 
-// Lines on the right side up to which a picture can be read with that detail.
+// How many boxes and lines a picture can be read with.
 const (
-	fewLines  = 40
-	manyLines = 120
+	fewLines   = 50
+	manyLines  = 130
+	mostOwners = 40
 )
 
 // view is a graph as it is drawn: boxes of origins on the left, boxes of mirrors
-// on the right, and arrows between their lines.
-type view struct {
-	left, right []box
-	arrows      []arrow
-}
+// on the right, and an arrow from a box on the left to each line on the right.
+type view struct{ left, right []box }
 
-// box is a namespace, or several of a kind.
+// box is an origin or a namespace, or several of a kind.
 type box struct {
 	title string
 	// note says more about what the box stands for; tip all of it.
@@ -42,38 +43,34 @@ type box struct {
 	lines     []line
 }
 
-// line is an origin or a mirror, or several of a kind.
+// line is a mirror, or several of a kind.
 type line struct {
-	text, status string
-	style        style
-	tip          string
+	text, status, tip string
+	style             style
+	// from is the box of the origin.
+	from int
 }
-
-// arrow goes from a line on the left to one on the right.
-type arrow struct {
-	from, to place
-	style    style
-}
-
-// place is a line of a box.
-type place struct{ box, line int }
 
 // style is what tells arrows apart.
 type style struct{ access, state string }
 
 // viewOf groups a graph until it can be looked at.
 func viewOf(graph Graph) view {
-	for _, d := range []detail{eachMirror, eachOrigin} {
-		v := grouped(graph, d)
-		if lines := v.rightLines(); d == eachMirror && lines <= fewLines || d == eachOrigin && lines <= manyLines {
+	for _, d := range []detail{eachMirror, eachOrigin, eachNamespace} {
+		most := manyLines
+		if d == eachMirror {
+			most = fewLines
+		}
+		if v := grouped(graph, d); v.size() <= most {
 			return v
 		}
 	}
-	return grouped(graph, eachNamespace)
+	return grouped(graph, eachOwner)
 }
 
-func (v view) rightLines() int {
-	lines := 0
+// size is how much there is to read.
+func (v view) size() int {
+	lines := len(v.left)
 	for _, box := range v.right {
 		lines += len(box.lines)
 	}
@@ -82,27 +79,35 @@ func (v view) rightLines() int {
 
 // bundle is the mirrors that are drawn as one line.
 type bundle struct {
-	from place
+	from int
 	style
 	reason string
 	names  []string
 }
 
 func (b bundle) compare(other bundle) int {
-	return cmp.Or(cmp.Compare(b.from.box, other.from.box), cmp.Compare(b.from.line, other.from.line),
-		cmp.Compare(b.access, other.access), cmp.Compare(b.state, other.state), cmp.Compare(strings.Join(b.names, ","), strings.Join(other.names, ",")))
+	return cmp.Or(cmp.Compare(b.from, other.from), cmp.Compare(b.access, other.access), cmp.Compare(b.state, other.state),
+		cmp.Compare(strings.Join(b.names, ","), strings.Join(other.names, ",")))
 }
 
 func grouped(graph Graph, d detail) view {
 	var v view
 	bundles := map[string][]bundle{} // by the mirrors' namespace
-	for _, origin := range graph.Origins {
-		from := v.origin(origin, d)
-		for _, mirror := range origin.Mirrors {
+	for _, origins := range originsOf(graph, d) {
+		v.origins(origins)
+		from := len(v.left) - 1
+		all, namespaces := []bundle{}, map[string]bool{}
+		for _, mirror := range mirrorsOf(origins) {
 			bundles[mirror.Namespace] = bundled(bundles[mirror.Namespace], from, mirror, d)
+			all, namespaces[mirror.Namespace] = bundled(all, from, mirror, d), true
+		}
+		if d == eachOwner {
+			v.mirrors(slices.Sorted(maps.Keys(namespaces)), [][]bundle{all})
 		}
 	}
-	v.countMirrors(graph, d)
+	if d == eachOwner {
+		return v
+	}
 	alike := map[string][]string{}
 	var order []string
 	for _, namespace := range slices.Sorted(maps.Keys(bundles)) {
@@ -117,53 +122,67 @@ func grouped(graph Graph, d detail) view {
 		alike[kind] = append(alike[kind], namespace)
 	}
 	for _, kind := range order {
-		v.mirrors(alike[kind], bundles, d)
+		var of [][]bundle
+		for _, namespace := range alike[kind] {
+			of = append(of, bundles[namespace])
+		}
+		v.mirrors(alike[kind], of)
 	}
 	return v
 }
 
-// origin returns the line of an origin, which it adds if there is none.
-func (v *view) origin(origin Origin, d detail) place {
-	title := "namespace " + origin.Namespace
-	if origin.Namespace == "" {
-		title = "no origin named"
-	}
-	if len(v.left) == 0 || v.left[len(v.left)-1].title != title {
-		v.left = append(v.left, box{title: title, tip: title})
-	}
-	at := len(v.left) - 1
-	if d != eachNamespace || len(v.left[at].lines) == 0 {
-		v.left[at].lines = append(v.left[at].lines, line{text: origin.Name, tip: origin.Namespace + "/" + origin.Name})
-	}
-	return place{at, len(v.left[at].lines) - 1}
-}
-
-// countMirrors writes beside each origin how many mirrors it has.
-func (v *view) countMirrors(graph Graph, d detail) {
-	mirrors, origins := map[place]int{}, map[place]int{}
-	at := place{-1, 0}
-	last := ""
-	for i, origin := range graph.Origins {
-		switch {
-		case i == 0 || origin.Namespace != last:
-			at = place{at.box + 1, 0}
-		case d != eachNamespace:
-			at.line++
-		}
-		last = origin.Namespace
-		mirrors[at] += len(origin.Mirrors)
-		origins[at]++
-	}
-	for at, count := range mirrors {
-		line := &v.left[at.box].lines[at.line]
-		line.status = plural(count, "mirror")
-		if origins[at] > 1 {
-			line.text, line.tip = plural(origins[at], "origin"), ""
+// originsOf returns the origins that are one box each: those of a namespace
+// where that is the detail, else every one.
+func originsOf(graph Graph, d detail) [][]Origin {
+	var all [][]Origin
+	for _, origin := range graph.Origins {
+		last := len(all) - 1
+		if d >= eachNamespace && last >= 0 && all[last][0].Namespace == origin.Namespace {
+			all[last] = append(all[last], origin)
+		} else {
+			all = append(all, []Origin{origin})
 		}
 	}
+	if d < eachOwner || len(all) <= mostOwners {
+		return all
+	}
+	slices.SortStableFunc(all, func(a, b []Origin) int { return cmp.Compare(len(mirrorsOf(b)), len(mirrorsOf(a))) })
+	return append(all[:mostOwners-1:mostOwners-1], slices.Concat(all[mostOwners-1:]...))
 }
 
-func bundled(bundles []bundle, from place, mirror Mirror, d detail) []bundle {
+func mirrorsOf(origins []Origin) []Mirror {
+	var all []Mirror
+	for _, origin := range origins {
+		all = append(all, origin.Mirrors...)
+	}
+	return all
+}
+
+// origins adds the box of origins.
+func (v *view) origins(origins []Origin) {
+	var names, namespaces []string
+	for _, origin := range origins {
+		names = append(names, origin.Namespace+"/"+origin.Name)
+		if !slices.Contains(namespaces, origin.Namespace) {
+			namespaces = append(namespaces, origin.Namespace)
+		}
+	}
+	added := box{title: names[0], note: plural(len(mirrorsOf(origins)), "mirror"), tip: strings.Join(names, ", ")}
+	switch {
+	case len(namespaces) > 1:
+		added.title = plural(len(namespaces), "other namespace")
+	case origins[0].Namespace == "":
+		added.title, added.tip = "no origin named", ""
+	case len(origins) > 1:
+		added.title = "namespace " + origins[0].Namespace
+	}
+	if len(origins) > 1 {
+		added.note = plural(len(origins), "origin") + ", " + added.note
+	}
+	v.left = append(v.left, added)
+}
+
+func bundled(bundles []bundle, from int, mirror Mirror, d detail) []bundle {
 	added := bundle{from: from, style: style{mirror.Access, mirror.State}, reason: mirror.Reason, names: []string{mirror.Name}}
 	if d == eachMirror {
 		return append(bundles, added)
@@ -184,28 +203,27 @@ func bundled(bundles []bundle, from place, mirror Mirror, d detail) []bundle {
 func signature(bundles []bundle) string {
 	var text strings.Builder
 	for _, b := range bundles {
-		fmt.Fprintf(&text, "%d/%d %q %q %q\n", b.from.box, b.from.line, b.access, b.state, b.reason)
+		fmt.Fprintf(&text, "%d %q %q %q\n", b.from, b.access, b.state, b.reason)
 	}
 	return text.String()
 }
 
-// mirrors adds the box of namespaces that are alike, and its arrows.
-func (v *view) mirrors(namespaces []string, bundles map[string][]bundle, d detail) {
+// mirrors adds the box of namespaces, whose bundles are alike.
+func (v *view) mirrors(namespaces []string, alike [][]bundle) {
 	added := box{title: "namespace " + namespaces[0], tip: strings.Join(namespaces, ", ")}
 	if len(namespaces) > 1 {
 		added.title, added.note = plural(len(namespaces), "namespace"), some(namespaces)
 	}
-	for i, bundle := range bundles[namespaces[0]] {
+	for i, bundle := range alike[0] {
 		count := 0
-		for _, namespace := range namespaces {
-			count += len(bundles[namespace][i].names)
+		for _, bundles := range alike {
+			count += len(bundles[i].names)
 		}
 		text, tip := bundle.names[0], namespaces[0]+"/"+bundle.names[0]
-		if d != eachMirror && (count > 1 || len(namespaces) > 1) {
+		if count > 1 || len(namespaces) > 1 {
 			text, tip = plural(count, "mirror"), ""
 		}
-		added.lines = append(added.lines, line{text: text, status: bundle.status(), style: bundle.style, tip: tip})
-		v.arrows = append(v.arrows, arrow{bundle.from, place{len(v.right), i}, bundle.style})
+		added.lines = append(added.lines, line{text: text, status: bundle.status(), style: bundle.style, tip: tip, from: bundle.from})
 	}
 	v.right = append(v.right, added)
 }

@@ -2,88 +2,108 @@ package picture
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
-// The graph has two sides and arrows from the one to the other only, so that
-// ordering one side by where its arrows come from is all that a layout needs.
+// Layered places boxes that stand in two layers, origins on the left and
+// mirrors on the right, so that few arrows cross and they are short.
+type Layered func(Layers) (Places, error)
 
-// arrange orders the boxes on the right by where their arrows come from, so
-// that few arrows cross.
-func (v *view) arrange() {
-	sum, count := make([]float64, len(v.right)), make([]float64, len(v.right))
-	for _, arrow := range v.arrows {
-		sum[arrow.to.box] += float64(arrow.from.box) + float64(arrow.from.line)/float64(len(v.left[arrow.from.box].lines))
-		count[arrow.to.box]++
-	}
-	order := make([]int, len(v.right))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sum[a]/count[a], sum[b]/count[b]) })
-	boxes, at := make([]box, len(v.right)), make([]int, len(v.right))
-	for to, from := range order {
-		boxes[to], at[from] = v.right[from], to
-	}
-	v.right = boxes
-	for i := range v.arrows {
-		v.arrows[i].to.box = at[v.arrows[i].to.box]
-	}
+// Layers are boxes to be placed, and the arrows between them.
+type Layers struct {
+	Left, Right []Size
+	// Arrows go from a box on the left to one on the right, each once.
+	Arrows [][2]int
+	// Gap is how much is between boxes of a layer at the least.
+	Gap int
 }
 
+// Size is that of a box, in pixels.
+type Size struct{ Width, Height float64 }
+
+// Places are the tops of the boxes of both layers, in the order of the boxes.
+type Places struct{ Left, Right []float64 }
+
+// side is a column of boxes with their places, from the top down.
+type side struct {
+	boxes []box
+	x, w  float64
+	y     []float64 // of each box
+}
+
+// sideOf returns a side whose boxes have no places yet.
 func sideOf(boxes []box) side {
 	s := side{boxes: boxes, y: make([]float64, len(boxes))}
 	for _, box := range boxes {
 		s.w = max(s.w, box.width())
 	}
-	s.stackAt(make([]float64, len(boxes)))
 	return s
 }
 
-// stackAt puts boxes below each other, each as near to the wanted height as its
-// upper neighbour lets it.
-func (s *side) stackAt(wanted []float64) {
-	y := 0.0
+func (s side) bottom() float64 {
+	bottom := 0.0
 	for i, box := range s.boxes {
-		s.y[i] = max(y, wanted[i])
-		y = s.y[i] + box.height() + boxGap
+		bottom = max(bottom, s.y[i]+box.height())
 	}
+	return bottom
 }
 
-func (s *side) bottom() float64 {
-	last := len(s.boxes) - 1
-	if last < 0 {
-		return 0
-	}
-	return s.y[last] + s.boxes[last].height()
-}
-
-// stack moves the boxes of the shorter side to the middle of where their arrows
-// end.
-func (v *view) stack(left, right *side) {
-	moved, fixed := left, right
-	toRight := left.bottom() <= right.bottom()
-	if !toRight {
-		moved, fixed = right, left
-	}
-	sum, count := make([]float64, len(moved.boxes)), make([]float64, len(moved.boxes))
-	for _, arrow := range v.arrows {
-		mine, other := arrow.from, arrow.to
-		if !toRight {
-			mine, other = other, mine
+// layOut returns the two sides with their boxes placed, and puts the lines of
+// each box into the order of where their arrows come from.
+func (v *view) layOut(layered Layered) (left, right side, err error) {
+	left, right = sideOf(v.left), sideOf(v.right)
+	layers := Layers{Left: left.sizes(), Right: right.sizes(), Gap: boxGap}
+	for i, box := range v.right {
+		for _, from := range box.origins() {
+			layers.Arrows = append(layers.Arrows, [2]int{from, i})
 		}
-		sum[mine.box] += fixed.y[other.box] + fixed.boxes[other.box].lineY(other.line) - moved.boxes[mine.box].height()/2
-		count[mine.box]++
 	}
-	for i := range sum {
-		sum[i] /= max(count[i], 1)
+	if len(layers.Arrows) == 0 {
+		return left, right, nil
 	}
-	// Boxes keep their order, so a box that is pushed down pushes those below;
-	// from below, all are pushed up again into the other side's height.
-	moved.stackAt(sum)
-	limit := fixed.bottom() + boxGap
-	for i := len(moved.boxes) - 1; i >= 0; i-- {
-		moved.y[i] = max(0, min(moved.y[i], limit-boxGap-moved.boxes[i].height()))
-		limit = moved.y[i]
+	places, err := layered(layers)
+	if err != nil {
+		return left, right, fmt.Errorf("lay out the picture: %w", err)
+	}
+	left.place(places.Left)
+	right.place(places.Right)
+	for _, box := range right.boxes {
+		slices.SortStableFunc(box.lines, func(a, b line) int { return cmp.Compare(left.y[a.from], left.y[b.from]) })
+	}
+	return left, right, nil
+}
+
+func (s side) sizes() []Size {
+	all := make([]Size, len(s.boxes))
+	for i, box := range s.boxes {
+		all[i] = Size{Width: s.w, Height: box.height()}
+	}
+	return all
+}
+
+// origins are the boxes that a box has arrows from, each once.
+func (b box) origins() []int {
+	var from []int
+	for _, line := range b.lines {
+		if !slices.Contains(from, line.from) {
+			from = append(from, line.from)
+		}
+	}
+	return from
+}
+
+// place takes the places of boxes from a layout. Where they would touch, for all
+// that a layout may do, the lower one gives way.
+func (s *side) place(tops []float64) {
+	order := make([]int, len(s.boxes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(tops[a], tops[b]) })
+	free := 0.0
+	for _, i := range order {
+		s.y[i] = max(free, tops[i])
+		free = s.y[i] + s.boxes[i].height() + boxGap
 	}
 }

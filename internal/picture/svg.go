@@ -14,19 +14,12 @@ const (
 	lineRoom  = 22.0
 	titleRoom = 26.0
 	padding   = 12.0
-	boxGap    = 14.0
+	boxGap    = 14
 	edgeRoom  = 220.0 // between the two sides
 	margin    = 16.0
-	heading   = 56.0 // the sides' titles and the legend above them
+	heading   = 76.0 // the sides' titles and the legend above them
 	longest   = 44   // letters of a name that are drawn; a tip has all of it
 )
-
-// side is a column of boxes with their places.
-type side struct {
-	boxes []box
-	x, w  float64
-	y     []float64 // of each box
-}
 
 func (b box) height() float64 {
 	h := titleRoom + lineRoom*float64(len(b.lines)) + padding/2
@@ -64,12 +57,13 @@ func shortened(text string) string {
 	return string(runes[:longest/2]) + "…" + string(runes[len(runes)-longest/2+1:])
 }
 
-// SVG returns a graph as a picture.
-func SVG(graph Graph) string {
+// SVG returns a graph as a picture, whose boxes are placed by a layout.
+func SVG(graph Graph, layered Layered) (string, error) {
 	v := viewOf(graph)
-	v.arrange()
-	left, right := sideOf(v.left), sideOf(v.right)
-	v.stack(&left, &right)
+	left, right, err := v.layOut(layered)
+	if err != nil {
+		return "", err
+	}
 	left.x = margin
 	right.x = left.x + left.w + edgeRoom
 	w, h := max(right.x+right.w+margin, legendWidth), heading+max(left.bottom(), right.bottom(), lineRoom)+margin
@@ -82,16 +76,14 @@ func SVG(graph Graph) string {
 	d.legend()
 	d.text(left.x, heading-10, label{text: "origins", colour: ink, bold: true})
 	d.text(right.x, heading-10, label{text: "mirrors", colour: ink, bold: true})
-	if len(v.arrows) == 0 {
+	if len(v.left) == 0 {
 		d.text(left.x, heading+10, label{text: "none", colour: pale})
 	}
-	for _, arrow := range v.arrows {
-		d.arrow(arrow, left, right)
-	}
+	d.arrows(left, right)
 	d.side(left)
 	d.side(right)
 	d.printf(`</svg>`)
-	return d.String()
+	return d.String(), nil
 }
 
 func countMirrors(graph Graph) int {
@@ -141,40 +133,63 @@ func (d *drawing) text(x, y float64, l label) {
 	d.printf(`<text x="%.1f" y="%.1f" fill="%s"%s>%s%s</text>`, x, y, l.colour, weight, tip, escaped(shortened(strings.ReplaceAll(l.text, "\n", " "))))
 }
 
-const legendWidth = 810.0
+const legendWidth = 660.0
 
+// legend says what a line's form means, and what its colour.
 func (d *drawing) legend() {
-	x := margin
-	for _, entry := range []struct {
-		style style
-		text  string
+	x, y := margin, margin
+	entry := func(mark, text string) {
+		d.printf(mark, x, y)
+		d.text(x+36, y+4, label{text: text, colour: ink})
+		x += 36 + letter*float64(width(text)) + 20
+	}
+	for _, form := range []struct {
+		of   style
+		text string
 	}{
-		{style{"ReadWrite", bound}, "read-write"}, {style{readOnly, bound}, "read-only"},
-		{style{"ReadWrite", "Refused"}, "refused, waiting"}, {style{"ReadWrite", "Revoked"}, "grant ended"}, {style{"ReadWrite", "Unclear"}, "unclear"}, {style{"ReadWrite", "Pending"}, "pending"},
+		{style{"ReadWrite", bound}, "read-write"}, {style{readOnly, bound}, "read-only"}, {style{"ReadWrite", "Refused"}, "no data reached"},
 	} {
-		d.printf(`<path d="M%.1f %.1fh28" %s/>`, x, margin, entry.style.stroke())
-		d.text(x+36, margin+4, label{text: entry.text, colour: ink})
-		x += 36 + letter*float64(width(entry.text)) + 20
+		entry(`<path d="M%.1f %.1fh28" fill="none" stroke="`+ink+`" stroke-width="1.6"`+form.of.dashes()+`/>`, form.text)
+	}
+	x, y = margin, margin+20
+	for _, colour := range []struct{ state, text string }{
+		{bound, "bound"}, {"Refused", "refused, lost, grant ended"}, {"Waiting", "waiting, unclear, ending"}, {"Pending", "pending"},
+	} {
+		entry(`<path d="M%.1f %.1fm8 -6h12v12h-12z" fill="`+style{state: colour.state}.colour()+`"/>`, colour.text)
 	}
 }
 
 func (s style) stroke() string {
-	dashes := ""
-	switch s.dotStyle() {
-	case "dashed":
-		dashes = ` stroke-dasharray="7 4"`
-	case "dotted":
-		dashes = ` stroke-dasharray="2 4"`
-	}
-	return fmt.Sprintf(`fill="none" stroke="%s" stroke-width="1.6"%s`, s.colour(), dashes)
+	return fmt.Sprintf(`fill="none" stroke="%s" stroke-width="1.6"%s`, s.colour(), s.dashes())
 }
 
-func (d *drawing) arrow(arrow arrow, left, right side) {
-	x1, y1 := left.x+left.w, heading+left.y[arrow.from.box]+left.boxes[arrow.from.box].lineY(arrow.from.line)
-	x2, y2 := right.x, heading+right.y[arrow.to.box]+right.boxes[arrow.to.box].lineY(arrow.to.line)
+func (s style) dashes() string {
+	switch s.dotStyle() {
+	case "dashed":
+		return ` stroke-dasharray="7 4"`
+	case "dotted":
+		return ` stroke-dasharray="2 4"`
+	}
+	return ""
+}
+
+// arrows draws one to each line on the right.
+func (d *drawing) arrows(left, right side) {
+	for i, box := range right.boxes {
+		for j, line := range box.lines {
+			d.arrow(place{left.x + left.w, heading + left.y[line.from] + left.boxes[line.from].height()/2},
+				place{right.x, heading + right.y[i] + box.lineY(j)}, line.style)
+		}
+	}
+}
+
+// place is a point of the drawing.
+type place struct{ x, y float64 }
+
+func (d *drawing) arrow(from, to place, s style) {
 	const head = 7
-	d.printf(`<path d="M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f" %s/>`, x1, y1, x1+edgeRoom/2, y1, x2-head-edgeRoom/2, y2, x2-head, y2, arrow.style.stroke())
-	d.printf(`<path d="M%.1f %.1fl-%d -4v8z" fill="%s"/>`, x2, y2, head, arrow.style.colour())
+	d.printf(`<path d="M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f" %s/>`, from.x, from.y, from.x+edgeRoom/2, from.y, to.x-head-edgeRoom/2, to.y, to.x-head, to.y, s.stroke())
+	d.printf(`<path d="M%.1f %.1fl-%d -4v8z" fill="%s"/>`, to.x, to.y, head, s.colour())
 }
 
 func (d *drawing) side(s side) {
@@ -186,11 +201,7 @@ func (d *drawing) side(s side) {
 		for j, line := range box.lines {
 			y := top + box.lineY(j) + 4
 			d.text(s.x+padding, y, label{line.text, line.tip, ink, false})
-			colour := pale
-			if line.style.state != "" {
-				colour = line.style.colour()
-			}
-			d.text(s.x+s.w-padding-letter*float64(width(line.status)), y, label{text: line.status, colour: colour})
+			d.text(s.x+s.w-padding-letter*float64(width(line.status)), y, label{text: line.status, colour: line.style.colour()})
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 // Names reach DOT and Mermaid as labels only, between quotes and escaped; what
 // the languages see as names of their own is made here.
 
-func leftID(at place) string  { return fmt.Sprintf("o%d_%d", at.box, at.line) }
-func rightID(at place) string { return fmt.Sprintf("m%d_%d", at.box, at.line) }
+func leftID(box int) string        { return fmt.Sprintf("o%d", box) }
+func rightID(box, line int) string { return fmt.Sprintf("m%d_%d", box, line) }
 
 // DOT returns a graph in Graphviz's language.
 func DOT(graph Graph) string {
@@ -18,20 +18,19 @@ func DOT(graph Graph) string {
 	var text strings.Builder
 	text.WriteString("digraph mirrors {\n  rankdir=LR\n  ranksep=2\n  fontname=\"sans-serif\"\n" +
 		"  node [shape=box style=\"rounded,filled\" fillcolor=white fontname=\"sans-serif\" fontsize=11]\n  edge [fontname=\"sans-serif\" fontsize=10]\n")
-	boxes := func(prefix string, boxes []box, id func(place) string) {
-		for i, box := range boxes {
-			fmt.Fprintf(&text, "  subgraph cluster_%s%d {\n    style=\"rounded,filled\" fillcolor=\"#f4f6f8\" color=\"#b0bec5\"\n    label=%s\n", prefix, i, dotQuoted(labelOf(box.title, box.note)))
-			for j, line := range box.lines {
-				fmt.Fprintf(&text, "    %s [label=%s]\n", id(place{i, j}), dotQuoted(labelOf(line.text, line.status)))
-			}
-			text.WriteString("  }\n")
+	for i, box := range v.left {
+		fmt.Fprintf(&text, "  %s [label=%s fillcolor=\"#f4f6f8\" color=\"#b0bec5\"]\n", leftID(i), dotQuoted(labelOf(box.title, box.note)))
+	}
+	for i, box := range v.right {
+		fmt.Fprintf(&text, "  subgraph cluster_m%d {\n    style=\"rounded,filled\" fillcolor=\"#f4f6f8\" color=\"#b0bec5\"\n    label=%s\n", i, dotQuoted(labelOf(box.title, box.note)))
+		for j, line := range box.lines {
+			fmt.Fprintf(&text, "    %s [label=%s]\n", rightID(i, j), dotQuoted(labelOf(line.text, line.status)))
 		}
+		text.WriteString("  }\n")
 	}
-	boxes("o", v.left, leftID)
-	boxes("m", v.right, rightID)
-	for _, arrow := range v.arrows {
-		fmt.Fprintf(&text, "  %s -> %s [color=%q style=%s]\n", leftID(arrow.from), rightID(arrow.to), arrow.style.colour(), arrow.style.dotStyle())
-	}
+	v.eachArrow(func(from, to string, s style) {
+		fmt.Fprintf(&text, "  %s -> %s [color=%q style=%s]\n", from, to, s.colour(), s.dotStyle())
+	})
 	text.WriteString("}\n")
 	return text.String()
 }
@@ -64,28 +63,38 @@ func Mermaid(graph Graph) string {
 	v := viewOf(graph)
 	var text strings.Builder
 	text.WriteString("flowchart LR\n")
-	boxes := func(prefix string, boxes []box, id func(place) string) {
-		for i, box := range boxes {
-			fmt.Fprintf(&text, "  subgraph %s%d[%s]\n", prefix, i, mermaidQuoted(labelOf(box.title, box.note)))
-			for j, line := range box.lines {
-				fmt.Fprintf(&text, "    %s[%s]\n", id(place{i, j}), mermaidQuoted(labelOf(line.text, line.status)))
-			}
-			text.WriteString("  end\n")
-		}
+	for i, box := range v.left {
+		fmt.Fprintf(&text, "  %s[%s]\n", leftID(i), mermaidQuoted(labelOf(box.title, box.note)))
 	}
-	boxes("o", v.left, leftID)
-	boxes("m", v.right, rightID)
-	for _, arrow := range v.arrows {
+	for i, box := range v.right {
+		fmt.Fprintf(&text, "  subgraph m%d[%s]\n", i, mermaidQuoted(labelOf(box.title, box.note)))
+		for j, line := range box.lines {
+			fmt.Fprintf(&text, "    %s[%s]\n", rightID(i, j), mermaidQuoted(labelOf(line.text, line.status)))
+		}
+		text.WriteString("  end\n")
+	}
+	var colours []string
+	v.eachArrow(func(from, to string, s style) {
 		kind := "-->"
-		if arrow.style.dotStyle() != "solid" {
+		if s.dotStyle() != "solid" {
 			kind = "-.->"
 		}
-		fmt.Fprintf(&text, "  %s %s %s\n", leftID(arrow.from), kind, rightID(arrow.to))
-	}
-	for i, arrow := range v.arrows {
-		fmt.Fprintf(&text, "  linkStyle %d stroke:%s\n", i, arrow.style.colour())
+		fmt.Fprintf(&text, "  %s %s %s\n", from, kind, to)
+		colours = append(colours, s.colour())
+	})
+	for i, colour := range colours {
+		fmt.Fprintf(&text, "  linkStyle %d stroke:%s\n", i, colour)
 	}
 	return text.String()
+}
+
+// eachArrow calls draw for each arrow, with the names of its ends.
+func (v view) eachArrow(draw func(from, to string, s style)) {
+	for i, box := range v.right {
+		for j, line := range box.lines {
+			draw(leftID(line.from), rightID(i, j), line.style)
+		}
+	}
 }
 
 // mermaidQuoted is a label in Mermaid. It finds directives, comments, Markdown

@@ -48,8 +48,8 @@ type gateFlags struct {
 	timeout   time.Duration
 }
 
-func (f *gateFlags) flags(cmd *cobra.Command) {
-	f.output.flags(cmd)
+func (f *gateFlags) flags(cmd *cobra.Command, schema string) {
+	f.output.flags(cmd, schema)
 	cmd.Flags().StringVar(&f.forge, "forge", "", "which forge runs this: github, gitea or forgejo")
 	cmd.Flags().StringVar(&f.manifests, "manifest", "", "the `PATHS` of the manifests in the checkout, one a line")
 	cmd.Flags().StringVar(&f.owners, "owners", ".mooring/owners", "the `PATH` of the list of owners, one account a line, on the default branch")
@@ -90,7 +90,7 @@ cannot be told is refused. The forge is asked with the job's token, GITHUB_TOKEN
 			return err
 		},
 	}
-	f.flags(cmd)
+	f.flags(cmd, "ci-gate.schema.json")
 	return cmd
 }
 

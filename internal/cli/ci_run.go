@@ -27,7 +27,7 @@ type ciFlags struct {
 }
 
 func (f *ciFlags) flags(cmd *cobra.Command) {
-	f.gateFlags.flags(cmd)
+	f.gateFlags.flags(cmd, "run.schema.json")
 	cmd.Flags().StringVarP(&f.receipt, "receipt", "o", "", "the `FILE` for the receipt; it must not exist, and not be in the checkout")
 	cmd.Flags().StringSliceVar(&f.overlap, "allow-overlap", nil, "accept that this volume, `pv/NAME`, reaches a directory above or below; recorded")
 	cmd.Flags().DurationVar(&f.cluster.timeout, "request-timeout", defaultRequestTimeout, "how long one request to the cluster may take")

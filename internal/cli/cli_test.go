@@ -145,6 +145,11 @@ func TestOutputIsCutOff(t *testing.T) {
 		{[]string{"retain", "check", good, "--format", "json"}, exit(retain.Unexpected)},
 		{[]string{"retain", "check", bad}, exit(retain.ManifestInvalid)},
 		{[]string{"version"}, exit(retain.Unexpected)},
+		{[]string{"version", "-o", "json"}, exit(retain.Unexpected)},
+		{[]string{"drivers"}, exit(retain.Unexpected)},
+		{[]string{"drivers", "nfs.csi.k8s.io"}, exit(retain.Unexpected)},
+		{[]string{"drivers", "-o", "json"}, exit(retain.Unexpected)},
+		{[]string{"drivers", "-o", "yaml"}, exit(retain.Unexpected)},
 	} {
 		out, err := os.Open(os.DevNull) // for reading
 		if err != nil {

@@ -16,7 +16,8 @@ func CommandPages() map[string]string {
 	root.InitDefaultCompletionCmd()
 	var index strings.Builder
 	index.WriteString(generatedMark + "# Commands\n\n" + root.Long + "\n\n" +
-		"Install `bin/mooring` as `kubectl-mooring` in your PATH to call it as `kubectl mooring`.\n\n| command | |\n| --- | --- |\n")
+		"Install `bin/mooring` as `kubectl-mooring` in your PATH to call it as `kubectl mooring`.\n" +
+		"What a command prints for machines has a JSON schema, which its page names.\n\n| command | |\n| --- | --- |\n")
 	addPages(pages, &index, root)
 	pages["README.md"] = index.String()
 	return pages

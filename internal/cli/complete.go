@@ -15,34 +15,48 @@ import (
 // completionPatience is how long a shell may wait for an answer.
 const completionPatience = 3 * time.Second
 
-// completeClaim completes NAMESPACE/CLAIM from what is in the cluster: the
-// namespaces first, then the claims of one. What may not be listed completes to
-// nothing.
-func completeClaim(people *peopleFlags, e Env) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
+// completing returns a completion that asks the cluster, and gives up where that
+// takes too long or fails.
+func completing(people *peopleFlags, e Env, find func(ctx context.Context, s *session, typed string) ([]string, cobra.ShellCompDirective)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
 		defer cancel()
 		session, err := people.open(ctx, e)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		namespace, _, named := strings.Cut(typed, "/")
-		if !named {
-			return session.namespaces(ctx, typed, "/"), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
-		}
-		claims, _, err := session.Claims(ctx, namespace, metav1.ListOptions{})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var found []string
-		for i := range claims {
-			found = append(found, namespace+"/"+claims[i].Name)
-		}
-		return startingWith(found, typed), cobra.ShellCompDirectiveNoFileComp
+		return find(ctx, session, typed)
 	}
+}
+
+// completeClaim completes NAMESPACE/CLAIM from what is in the cluster: the
+// namespaces first, then the claims of one. What may not be listed completes to
+// nothing.
+func completeClaim(people *peopleFlags, e Env) cobra.CompletionFunc {
+	claim := completing(people, e, claimsTyped)
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return claim(cmd, args, typed)
+	}
+}
+
+// claimsTyped is what completes NAMESPACE/CLAIM.
+func claimsTyped(ctx context.Context, s *session, typed string) ([]string, cobra.ShellCompDirective) {
+	namespace, _, named := strings.Cut(typed, "/")
+	if !named {
+		return s.namespaces(ctx, typed, "/"), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+	}
+	claims, _, err := s.Claims(ctx, namespace, metav1.ListOptions{})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var found []string
+	for i := range claims {
+		found = append(found, namespace+"/"+claims[i].Name)
+	}
+	return startingWith(found, typed), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeTo completes a flag to one of these values.
@@ -75,45 +89,25 @@ func (f *peopleFlags) complete(cmd *cobra.Command, e Env) {
 
 // completeClass completes the name of a class of Mooring's.
 func completeClass(people *peopleFlags, e Env) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
-		defer cancel()
-		session, err := people.open(ctx, e)
+	return completing(people, e, func(ctx context.Context, s *session, typed string) ([]string, cobra.ShellCompDirective) {
+		classes, _, err := s.Classes(ctx)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		classes, _, err := session.Classes(ctx)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var found []string
-		for name := range classes {
-			found = append(found, name)
-		}
-		slices.Sort(found)
-		return startingWith(found, typed), cobra.ShellCompDirectiveNoFileComp
-	}
+		return startingWith(slices.Sorted(maps.Keys(classes)), typed), cobra.ShellCompDirectiveNoFileComp
+	})
 }
 
 // completeOrigin completes the flag --origin.
 func completeOrigin(command *cobra.Command, people *peopleFlags, e Env) {
-	claim := completeClaim(people, e)
-	_ = command.RegisterFlagCompletionFunc("origin", func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) { // the flag exists
-		return claim(cmd, nil, typed)
-	})
+	_ = command.RegisterFlagCompletionFunc("origin", completing(people, e, claimsTyped)) // the flag exists
 }
 
 // completeNamespace completes the name of a namespace.
 func completeNamespace(people *peopleFlags, e Env) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
-		defer cancel()
-		session, err := people.open(ctx, e)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		return session.namespaces(ctx, typed, ""), cobra.ShellCompDirectiveNoFileComp
-	}
+	return completing(people, e, func(ctx context.Context, s *session, typed string) ([]string, cobra.ShellCompDirective) {
+		return s.namespaces(ctx, typed, ""), cobra.ShellCompDirectiveNoFileComp
+	})
 }
 
 // namespaces returns those that begin with what was typed, with something after

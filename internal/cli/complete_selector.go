@@ -13,16 +13,10 @@ import (
 // the labels that namespaces have: of the requirement that is being typed first
 // the key, then key=value.
 func completeSelectors(command *cobra.Command, people *peopleFlags, e Env, flags ...string) {
-	complete := func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
-		defer cancel()
-		session, err := people.open(ctx, e)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
+	complete := completing(people, e, func(ctx context.Context, s *session, typed string) ([]string, cobra.ShellCompDirective) {
 		at := strings.LastIndexByte(typed, ',') + 1
 		valued := strings.Contains(typed[at:], "=")
-		found := startingWith(session.labels(ctx, valued), typed[at:])
+		found := startingWith(s.labels(ctx, valued), typed[at:])
 		for i := range found {
 			found[i] = typed[:at] + found[i]
 		}
@@ -30,7 +24,7 @@ func completeSelectors(command *cobra.Command, people *peopleFlags, e Env, flags
 			return found, cobra.ShellCompDirectiveNoFileComp
 		}
 		return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	}
+	})
 	for _, flag := range flags {
 		_ = command.RegisterFlagCompletionFunc(flag, complete) // the flag exists
 	}

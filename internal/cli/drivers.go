@@ -1,15 +1,12 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/mooring-k8s/mooring/internal/recipe"
 )
@@ -26,31 +23,21 @@ func newDrivers(e Env) *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 		Example: "  mooring drivers\n  mooring drivers nfs.csi.k8s.io\n  mooring drivers -o json",
 		RunE: func(_ *cobra.Command, args []string) error {
-			drivers, known := describeDrivers(args)
-			switch output {
-			case "":
-				if len(args) > 0 {
-					return printDriver(e.Out, args[0], drivers, known)
-				}
-				return printDrivers(e.Out, drivers)
-			case "json":
-				encoder := json.NewEncoder(e.Out)
-				encoder.SetIndent("", "  ")
-				encoder.SetEscapeHTML(false)
-				return encoder.Encode(drivers)
-			case "yaml":
-				text, err := yaml.Marshal(drivers)
-				if err != nil {
-					return fmt.Errorf("write the table as YAML: %w", err)
-				}
-				_, err = e.Out.Write(text)
+			if err := checkOutput(output); err != nil {
 				return err
-			default:
-				return usageError("--output %q: expected json or yaml, or nothing for a table", output)
 			}
+			drivers, known := describeDrivers(args)
+			switch {
+			case output != "":
+				return encode(e.Out, output, drivers)
+			case len(args) > 0:
+				return printDriver(e.Out, args[0], drivers, known)
+			}
+			return printDrivers(e.Out, drivers)
 		},
 	}
-	command.Flags().StringVarP(&output, "output", "o", "", "json or yaml; a table for people without it")
+	command.Flags().StringVarP(&output, "output", "o", "", "json or yaml, as docs/drivers.schema.json says; a table for people without it")
+	completeTo(command, "output", "json", "yaml")
 	return command
 }
 
@@ -68,15 +55,21 @@ func describeDrivers(args []string) (drivers []recipe.Description, known bool) {
 }
 
 func printDrivers(out io.Writer, drivers []recipe.Description) error {
-	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "DRIVER\tHANDLE\tREAD-ONLY\tNOTES")
+	t := terminalOf(out)
+	rows := make([][]cell, 0, len(drivers))
 	for _, d := range drivers {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", driverTitle(d), orElse(string(d.Handle), "-"), orElse(strings.Join(d.ReadOnly, ","), "-"), driverRemark(d))
+		rows = append(rows, []cell{
+			{text: driverTitle(d)}, {text: orElse(string(d.Handle), none)}, {text: orElse(strings.Join(d.ReadOnly, ","), none)}, {text: driverRemark(d)},
+		})
 	}
-	if err := table.Flush(); err != nil {
+	columns := []column{{title: "DRIVER", shrinks: 12}, {title: "HANDLE"}, {title: "READ-ONLY", shrinks: 9, optional: 1}, {title: "NOTES", shrinks: 10}}
+	if err := (&table{columns: columns, terminal: t}).write(out, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(out, "\nMore about one: mooring drivers DRIVER. What each rests on, and what nobody has run yet: docs/drivers.md.")
+	p := &prose{width: t.width}
+	p.add("", "")
+	p.add("", "More about one: mooring drivers DRIVER. What each rests on, and what nobody has run yet: docs/drivers.md.")
+	_, err := io.WriteString(out, p.text.String())
 	return err
 }
 
@@ -106,7 +99,7 @@ func driverRemark(d recipe.Description) string {
 	if len(d.Refuses) > 0 {
 		remarks = append(remarks, "some volumes refused")
 	}
-	return orElse(strings.Join(remarks, "; "), "-")
+	return orElse(strings.Join(remarks, "; "), none)
 }
 
 // firstWords cuts a sentence at its first comma.
@@ -116,24 +109,25 @@ func firstWords(sentence string) string {
 }
 
 func printDriver(out io.Writer, name string, drivers []recipe.Description, known bool) error {
-	text := &strings.Builder{}
+	p := &prose{width: terminalOf(out).width}
 	if !known {
-		fmt.Fprintf(text, "%s is not in the table, so it is mirrored as any other driver:\n\n", name)
+		p.add("", name+" is not in the table, so it is mirrored as any other driver:")
+		p.add("", "")
 	}
 	for i, d := range drivers {
 		if i > 0 {
-			text.WriteByte('\n')
+			p.add("", "")
 		}
-		writeDriver(text, d)
+		p.driver(d)
 	}
-	_, err := io.WriteString(out, text.String())
+	_, err := io.WriteString(out, p.text.String())
 	return err
 }
 
-func writeDriver(text *strings.Builder, d recipe.Description) {
+func (p *prose) driver(d recipe.Description) {
 	line := func(label, value string) {
 		if value != "" {
-			fmt.Fprintf(text, "  %-12s %s\n", label, value)
+			p.hang(fmt.Sprintf("  %-12s ", label), strings.Repeat(" ", 15), value)
 		}
 	}
 	lines := func(label string, values []string) {
@@ -144,7 +138,7 @@ func writeDriver(text *strings.Builder, d recipe.Description) {
 			line(label, value)
 		}
 	}
-	fmt.Fprintln(text, driverTitle(d))
+	p.add("", driverTitle(d))
 	line("refused", d.Refused)
 	lines("with", attributePairs(d.When))
 	line("handle", strings.TrimSuffix(string(d.Handle)+": "+d.HandleForm, ": "))

@@ -2,8 +2,10 @@ package cli_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
 
@@ -68,6 +70,26 @@ func TestOneDriver(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Nothing that drivers prints is wider than the terminal, but for a word that is.
+func TestDriversFitEveryWidth(t *testing.T) {
+	for _, width := range []int{40, 41, 57, 80, 120, 200} {
+		t.Setenv("COLUMNS", strconv.Itoa(width))
+		text := mooring(t, "drivers").out
+		for _, d := range recipe.Drivers().Describe() {
+			if !strings.Contains(d.Driver, " ") {
+				text += mooring(t, "drivers", d.Driver).out
+			}
+		}
+		for line := range strings.Lines(text) {
+			line = strings.TrimSuffix(line, "\n")
+			words := strings.Fields(line)
+			if n := utf8.RuneCountInString(line); n > width && 15+utf8.RuneCountInString(words[len(words)-1]) < width {
+				t.Errorf("at %d: a line of %d: %q", width, n, line)
+			}
+		}
 	}
 }
 

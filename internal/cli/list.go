@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"sigs.k8s.io/yaml"
 
 	"github.com/mooring-k8s/mooring/internal/inventory"
 	"github.com/mooring-k8s/mooring/internal/mirror"
@@ -183,13 +182,8 @@ func (f *listFlags) printer(e Env, s *session, listing *inventory.Listing) *rowP
 // print prints the listing.
 func (p *rowPrinter) print(rows []inventory.Row) error {
 	switch p.output {
-	case "json":
-		encoder := json.NewEncoder(p.env.Out)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(p.listing)
-	case "yaml":
-		return p.yaml(p.listing)
+	case "json", "yaml":
+		return encode(p.env.Out, p.output, p.listing)
 	case "name":
 		return p.names(rows)
 	}
@@ -205,13 +199,10 @@ func (p *rowPrinter) print(rows []inventory.Row) error {
 func (p *rowPrinter) change(row inventory.Row) error {
 	switch p.output {
 	case "json":
-		encoder := json.NewEncoder(p.env.Out)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(row)
+		return encode(p.env.Out, p.output, row)
 	case "yaml":
 		fmt.Fprintln(p.env.Out, "---")
-		return p.yaml(row)
+		return encode(p.env.Out, p.output, row)
 	case "name":
 		return p.names([]inventory.Row{row})
 	}
@@ -224,15 +215,6 @@ func (p *rowPrinter) change(row inventory.Row) error {
 		delete(p.told, row.Key())
 	}
 	return p.table.write(p.env.Out, p.cells([]inventory.Row{row}))
-}
-
-func (p *rowPrinter) yaml(value any) error {
-	text, err := yaml.Marshal(value)
-	if err != nil {
-		return fmt.Errorf("write the list as YAML: %w", err)
-	}
-	_, err = p.env.Out.Write(text)
-	return err
 }
 
 func (p *rowPrinter) names(rows []inventory.Row) error {

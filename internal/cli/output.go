@@ -15,7 +15,7 @@ func checkOutput(format string) error {
 	case "", "json", "yaml":
 		return nil
 	default:
-		return usageError("--output %q: expected json or yaml, or nothing for text", format)
+		return usageError("--output: is %q; expected json or yaml, or nothing for text", format)
 	}
 }
 
@@ -31,6 +31,6 @@ func encode(out io.Writer, format string, value any) error {
 	}
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
+	encoder.SetEscapeHTML(false) // what is read by people and jq, and by no browser
 	return encoder.Encode(value)
 }

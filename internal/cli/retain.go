@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -36,8 +35,10 @@ in docs/retained-volumes.md.`,
 // output is how a command prints what it found.
 type output struct{ format string }
 
-func (o *output) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.format, "format", "text", "text for people, json for machines")
+// flags adds the flag; the schema says what is printed for machines.
+func (o *output) flags(cmd *cobra.Command, schema string) {
+	cmd.Flags().StringVar(&o.format, "format", "text", "text for people, json for machines as docs/"+schema+" says")
+	completeTo(cmd, "format", "text", "json")
 }
 
 // print writes value as JSON, or what forPeople writes. Run notices if it cannot
@@ -50,12 +51,7 @@ func (o *output) print(w io.Writer, value any, forPeople func(io.Writer)) error 
 		fmt.Fprint(w, printable(text.String()))
 		return nil
 	case "json":
-		data, err := json.MarshalIndent(value, "", "  ")
-		if err != nil {
-			return fmt.Errorf("print the result: %w", err)
-		}
-		fmt.Fprintln(w, string(data))
-		return nil
+		return encode(w, o.format, value)
 	}
 	return o.check()
 }

@@ -30,7 +30,7 @@ an explicit class and a source that can be compared with other volumes.`,
 			return check(e, files, &out, &manifests)
 		},
 	}
-	out.flags(cmd)
+	out.flags(cmd, "retain-check.schema.json")
 	manifests.flags(cmd)
 	return cmd
 }

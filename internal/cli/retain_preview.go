@@ -24,7 +24,7 @@ type planFlags struct {
 }
 
 func (f *planFlags) flags(cmd *cobra.Command) {
-	f.output.flags(cmd)
+	f.output.flags(cmd, "run.schema.json")
 	f.manifestFlags.flags(cmd)
 	f.clusterFlags.flags(cmd)
 	cmd.Flags().StringVarP(&f.receipt, "receipt", "o", "", "the `FILE` for the receipt; it must not exist")

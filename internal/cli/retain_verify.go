@@ -33,7 +33,7 @@ claim's UID, the phase, known finalizers, labels and annotations of other tools.
 			return verify(cmd.Context(), e, args[0], verifyFlags{&out, &cluster})
 		},
 	}
-	out.flags(cmd)
+	out.flags(cmd, "retain-verify.schema.json")
 	cluster.flags(cmd)
 	return cmd
 }

@@ -43,7 +43,7 @@ func Run(ctx context.Context, args []string, e Env) int {
 	root := NewRoot(e) //nolint:contextcheck // the commands get ctx from ExecuteContext
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil && out.err != nil {
+	if out.err != nil && (err == nil || errors.Is(err, out.err)) {
 		err = &retain.Error{Reason: retain.Unexpected, Message: "what was found could not be printed: " + out.err.Error(), Cause: out.err}
 	}
 	if err == nil {

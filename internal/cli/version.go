@@ -54,6 +54,7 @@ func newVersion(e Env) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml; text for people without it")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "json or yaml, as docs/version.schema.json says; text for people without it")
+	completeTo(cmd, "output", "json", "yaml")
 	return cmd
 }

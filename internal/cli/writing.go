@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
-	"sigs.k8s.io/yaml"
 
 	"github.com/mooring-k8s/mooring/internal/retain"
 )
@@ -41,7 +40,7 @@ type writingFlags struct {
 
 func (f *writingFlags) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dryRun, "dry-run", dryRunNone, "none; client: only show what would be written; server: let the API server check it and store nothing")
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", "print the object, a v1 PersistentVolumeClaim, as json or yaml")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "print the claim as json or yaml, as docs/claim.schema.json says")
 	completeTo(cmd, "output", "json", "yaml")
 	completeTo(cmd, "dry-run", dryRunNone, dryRunClient, dryRunServer)
 }
@@ -55,10 +54,7 @@ func (f *writingFlags) check() error {
 	if !slices.Contains([]string{dryRunNone, dryRunClient, dryRunServer}, f.dryRun) {
 		return usageError("--dry-run: is %q; expected none, client or server", f.dryRun)
 	}
-	if !slices.Contains([]string{"", "json", "yaml"}, f.output) {
-		return usageError("--output: is %q; expected json or yaml", f.output)
-	}
-	return nil
+	return checkOutput(f.output)
 }
 
 func (f *writingFlags) suffix() string {
@@ -70,24 +66,13 @@ func (f *writingFlags) suffix() string {
 
 // print prints an object where the command line asks for it.
 func (f *writingFlags) print(e Env, claim *corev1.PersistentVolumeClaim) error {
+	if f.output == "" {
+		return nil
+	}
 	claim = claim.DeepCopy()
 	claim.ManagedFields = nil
 	claim.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"}
-	switch f.output {
-	case "json":
-		data, err := json.MarshalIndent(claim, "", "  ")
-		if err != nil {
-			return fmt.Errorf("print the claim: %w", err)
-		}
-		fmt.Fprintln(e.Out, string(data))
-	case "yaml":
-		data, err := yaml.Marshal(claim)
-		if err != nil {
-			return fmt.Errorf("print the claim: %w", err)
-		}
-		fmt.Fprint(e.Out, string(data))
-	}
-	return nil
+	return encode(e.Out, f.output, claim)
 }
 
 // confirm asks a person, where one is there to answer; nothing is written

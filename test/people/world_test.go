@@ -5,10 +5,13 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -107,11 +110,40 @@ type result struct {
 // String shows it as a terminal would.
 func (r result) String() string { return fmt.Sprintf("%s%s(exit code %d)", r.out, r.err, r.code) }
 
-// mooring runs a command as a person.
+// mooring runs a command as a person. What it prints as JSON is held against its
+// published schema.
 func (w *world) mooring(who person, args ...string) result {
 	var out, errs bytes.Buffer
 	code := cli.Run(w.Context(), append(args, "--kubeconfig="+who.kubeconfig), cli.Env{Out: &out, Err: &errs, Version: "test"})
-	return result{code, out.String(), errs.String()}
+	got := result{code, out.String(), errs.String()}
+	if at := slices.Index(args, "-o"); at > 0 && at+1 < len(args) && args[at+1] == "json" && got.out != "" {
+		w.satisfies(args[0], got)
+	}
+	return got
+}
+
+// schemas are the published ones, by command.
+var schemas = map[string]string{
+	"share": "claim", "unshare": "claim", "mirror": "claim.schema.json#/$defs/mirrorClaim",
+	"explain": "explain", "access": "access", "list": "list", "map": "map", "doctor": "doctor", "version": "version", "drivers": "drivers",
+}
+
+func (w *world) satisfies(command string, got result) {
+	w.Helper()
+	file := schemas[command]
+	if file == "" {
+		w.Fatalf("mooring %s prints JSON, and no schema is named here", command)
+	}
+	if !strings.Contains(file, ".") {
+		file += ".schema.json"
+	}
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(got.out))
+	w.must(err, "read what mooring %s printed: %s", command, got)
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	schema, err := compiler.Compile("../../docs/" + file)
+	w.must(err, "read docs/%s", file)
+	w.must(schema.Validate(value), "hold what mooring %s printed against docs/%s\n%s", command, file, got)
 }
 
 func (w *world) must(err error, what string, args ...any) {

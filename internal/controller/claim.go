@@ -24,9 +24,11 @@ type claimReconciler struct {
 	locks   *originLocks
 	metrics *metrics
 	// made are the claims whose volume was just made, and sharing which claim of
-	// a namespace was just given an origin's handle, by pair.
-	made    recently[types.UID, madeVolume]
-	sharing recently[string, mirror.Rival]
+	// a namespace was just given an origin's handle, by pair; finalized are the
+	// origins that just got the finalizer.
+	made      recently[types.UID, madeVolume]
+	sharing   recently[string, mirror.Rival]
+	finalized recently[types.UID, struct{}]
 	// held are the mirrors that this instance looks after, and drifted what was
 	// said of references that no longer name what is mirrored.
 	held    held

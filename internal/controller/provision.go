@@ -121,6 +121,7 @@ func (r *claimReconciler) decideLive(ctx context.Context, facts *mirror.Facts) (
 	}
 	release, again := r.locks.oneOf(mirror.Origin(r.options.Names, facts.Claim).String()) // of many workers one writes
 	defer release()
+	again = again || r.finalized.rest(facts.Origin.UID, struct{}{}, time.Now()) > 0 // and the cache does not show it yet
 	err = retry.OnError(retry.DefaultBackoff, hasChanged, func() error {
 		if again {
 			decision, err = r.confirmed(ctx, facts)
@@ -129,7 +130,11 @@ func (r *claimReconciler) decideLive(ctx context.Context, facts *mirror.Facts) (
 			}
 		}
 		again = true
-		return r.write.addFinalizer(ctx, facts.Origin)
+		err := r.write.addFinalizer(ctx, facts.Origin)
+		if err == nil {
+			r.finalized.remember(facts.Origin.UID, struct{}{}, time.Now())
+		}
+		return err
 	})
 	return decision, err
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -36,18 +37,7 @@ func TestStaleOriginIsNotBelieved(t *testing.T) {
 		{name: "gone", gone: true, want: mirror.NotShared},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			origin, data := shared()
-			origin.Finalizers = nil
-			data.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
-			origin.Spec.Resources.Requests, origin.Status.Capacity = data.Spec.Capacity, data.Spec.Capacity
-			claim, _ := mirrorOf(1, origin, data)
-			claim.Spec.VolumeName, claim.Status.Phase = "", corev1.ClaimPending
-			className := "mirror"
-			claim.Spec.StorageClassName = &className
-			claim.Spec.Resources.Requests = data.Spec.Capacity
-			class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: className}, Provisioner: names.Provisioner()}
-			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: claim.Namespace, Labels: map[string]string{"team": "a"}}}
-
+			origin, data, claim, class, namespace := firstMirror()
 			in := cluster(t, origin, data, claim, class, namespace)
 			cached := cluster(t, origin.DeepCopy(), data, claim, class, namespace)
 			switch {
@@ -82,11 +72,8 @@ func TestStaleOriginIsNotBelieved(t *testing.T) {
 // A mirror of an origin that has none yet costs two reads beside its writes: the
 // namespace, and the origin once more when its volume is there.
 func TestReadsOfTheFirstMirror(t *testing.T) {
-	origin, data := shared()
-	origin.Finalizers = nil
-	claim, _ := mirrorOf(1, origin, data)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: claim.Namespace, Labels: map[string]string{"team": "a"}}}
-	in := cluster(t, origin, data, claim, namespace)
+	origin, data, claim, class, namespace := firstMirror()
+	in := cluster(t, origin, data, claim, class, namespace)
 	var reads []string
 	counting := interceptor.NewClient(in.(client.WithWatch), interceptor.Funcs{
 		Get: func(ctx context.Context, in client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
@@ -95,12 +82,60 @@ func TestReadsOfTheFirstMirror(t *testing.T) {
 		},
 	})
 	r := claimReconcilerOf(t, in, counting)
-	facts := mirror.Facts{Names: names, Claim: claim, Origin: getOrigin(t, in), OriginVolume: data}
-	_, err := r.decideLive(t.Context(), &facts)
+	facts, err := r.facts(t.Context(), r.cache, claim)
 	mustDo(t, err)
+	decision, err := r.decideLive(t.Context(), &facts)
+	mustDo(t, err)
+	if decision.Verdict != mirror.Allow {
+		t.Fatalf("decided %+v, want a yes", decision)
+	}
 	if want := "/" + claim.Namespace; len(reads) != 1 || reads[0] != want {
 		t.Errorf("reads for the decision: %q, want %q alone", reads, want)
 	}
+}
+
+// Mirrors of one origin that are asked for while the cache does not show its
+// finalizer yet write it once, and do not try it in vain.
+func TestFinalizerIsWrittenOnce(t *testing.T) {
+	origin, data, claim, class, namespace := firstMirror()
+	in := cluster(t, origin, data, claim, class, namespace)
+	cached := cluster(t, origin.DeepCopy(), data, claim, class, namespace)
+	writes := 0
+	counting := interceptor.NewClient(in.(client.WithWatch), interceptor.Funcs{
+		Patch: func(ctx context.Context, in client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			writes++
+			return in.Patch(ctx, object, patch, options...)
+		},
+	})
+	r := claimReconcilerOf(t, cached, counting)
+	for range 3 {
+		facts, err := r.facts(t.Context(), r.cache, claim)
+		mustDo(t, err)
+		decision, err := r.decideLive(t.Context(), &facts)
+		mustDo(t, err)
+		if decision.Verdict != mirror.Allow {
+			t.Fatalf("decided %+v, want a yes", decision)
+		}
+	}
+	if writes != 1 || !r.holds(getOrigin(t, in)) {
+		t.Errorf("%d writes, the finalizers are %v: want one write, and Mooring's", writes, getOrigin(t, in).Finalizers)
+	}
+}
+
+// firstMirror returns an origin without Mooring's finalizer, its volume, a claim
+// that is granted it and waits, and what that rests on.
+func firstMirror() (origin *corev1.PersistentVolumeClaim, data *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass, namespace *corev1.Namespace) {
+	origin, data = shared()
+	origin.Finalizers = nil
+	data.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	origin.Spec.Resources.Requests, origin.Status.Capacity = data.Spec.Capacity, data.Spec.Capacity
+	claim, _ = mirrorOf(1, origin, data)
+	claim.Spec.VolumeName, claim.Status.Phase = "", corev1.ClaimPending
+	claim.Spec.StorageClassName = ptr.To("mirror")
+	claim.Spec.Resources.Requests = data.Spec.Capacity
+	class = &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "mirror"}, Provisioner: names.Provisioner()}
+	namespace = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: claim.Namespace, Labels: map[string]string{"team": "a"}}}
+	return origin, data, claim, class, namespace
 }
 
 func claimReconcilerOf(t *testing.T, cached, live client.Client) *claimReconciler {

@@ -76,7 +76,7 @@ func (i *Installation) Uninstall(ctx context.Context) (string, error) {
 	if err := i.Controller.Stop(ctx); err != nil {
 		return said, err
 	}
-	return said, chart.Remove(ctx, i.plane.Admin(), i.objects)
+	return said, chart.Delete(ctx, i.plane.Admin(), i.objects) // the namespace stays, and in it the lease
 }
 
 func (i *Installation) cleanUp(ctx context.Context, hook *chart.Hook) (string, error) {

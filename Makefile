@@ -81,7 +81,7 @@ $(SBOM_TOOL): tools/release/go.mod tools/release/go.sum
 test: test-unit test-fuzz test-integration try-csinode try-nfs ## Run all tests that this machine can run, and say which it cannot.
 
 .PHONY: test-all
-test-all: lint verify-generated test-unit test-fuzz test-integration test-csinode test-nfs test-chart demo test-node test-model test-bench test-forge test-release ## All that is checked before a change is taken; fails where something cannot be run.
+test-all: lint verify-generated test-unit test-fuzz test-integration test-csinode test-nfs test-chart test-roles demo test-node test-model test-bench test-forge test-release ## All that is checked before a change is taken; fails where something cannot be run.
 
 .PHONY: test-unit
 test-unit: tell-race ## Run the unit tests, without any server.
@@ -108,6 +108,13 @@ test-chart: tell-race controlplane $(HELM_UNITTEST) ## Run the chart's suites; d
 	@$(HELM_UNITTEST) --strict charts/mooring
 	@echo "test: policies and fences on Kubernetes $(K8S_VERSION)"
 	@cd test && go test $(RACE) -count=1 -v -parallel 4 $(TESTFLAGS) ./policies/...
+
+# Not part of `make test`: it runs the main cases of the integration suite once for
+# each shape of the roles.
+.PHONY: test-roles
+test-roles: controlplane ## See by the API server's audit log that Mooring lacks no right, and has none that it does not use.
+	@echo "test: roles on Kubernetes $(K8S_VERSION)"
+	@cd test && go test -count=1 -v -timeout 1h $(TESTFLAGS) ./permissions/...
 
 $(HELM_UNITTEST): tools/chart/go.mod tools/chart/go.sum
 	@echo "test: building helm-unittest, once"

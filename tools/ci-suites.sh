@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.."
 suites=(
 	"test-node ^(internal/(recipe|mirror|controller)|cmd/mooring-controller|test/(node|csinode))/"
 	"test-chart ^(charts|tools/chart|test/(chart|policies)|docs/policies)"
+	"test-roles ^(charts/mooring/templates/(clusterrole|role|cleanup)|internal/controller/|cmd/mooring-controller/|test/permissions/)"
 	"test-bench ^test/bench/"
 	"test-forge ^(internal/gate/|internal/cli/ci|[.](github|gitea|forgejo)/|test/(forge|workflows)/|examples/ci/)"
 	"test-release ^(tools/release/|tools/image|Dockerfile|cmd/)"

@@ -111,7 +111,22 @@ func TestOldClusterIsRefused(t *testing.T) {
 // Every template, with every value that adds something, must be what the API
 // knows: no unknown field, no doubled key.
 func TestObjectsAreWellFormed(t *testing.T) {
-	objects := render(t, chart.Options{Values: values(map[string]any{
+	objects := render(t, chart.Options{Values: everything()})
+	kinds := slices.Compact(wellFormed(t, objects))
+	want := []string{"ClusterRole", "ClusterRoleBinding", "Deployment", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
+		"NetworkPolicy", "PodDisruptionBudget", "Role", "RoleBinding", "Service", "ServiceAccount", "StorageClass", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("got the kinds %v, want %v", kinds, want)
+	}
+	if want := "--namespace-selector=team in (a, b), !private # not a comment"; !slices.Contains(chart.ControllerArgs(objects), want) {
+		t.Errorf("got the arguments %q, want %q among them", chart.ControllerArgs(objects), want)
+	}
+}
+
+// everything is each value that adds something, with text that YAML and CEL would
+// take for their own.
+func everything() map[string]any {
+	return values(map[string]any{
 		"image": map[string]any{
 			"repository":  "registry.example.com/mooring",
 			"pullSecrets": []any{map[string]any{"name": "pull"}},
@@ -131,22 +146,14 @@ func TestObjectsAreWellFormed(t *testing.T) {
 		"priorityClassName":         "high",
 		"extraClassNames":           []any{"lab", "course-*"},
 		"policies": map[string]any{
+			"exemptGroups":    []any{"system:masters", `o'brien's "admins" \x`},
 			"records":         map[string]any{"enabled": true, "action": "Audit"},
-			"namespaceLabels": map[string]any{"protectedLabelKeys": []any{"team"}, "groups": []any{"g"}, "users": []any{"u"}},
+			"namespaceLabels": map[string]any{"protectedLabelKeys": []any{"team"}, "groups": []any{"g"}, "users": []any{`o'brien "u" \x`}},
 		},
-		"fences": map[string]any{"retainedUsers": []any{"u"}},
+		"fences": map[string]any{"retainedUsers": []any{`o'brien "u" \x`}},
 		"originGrants": []any{map[string]any{"name": "drives", "namespaceSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}},
-			"claimSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}}, "selector": "'team=a'"}},
-	})})
-	kinds := slices.Compact(wellFormed(t, objects))
-	want := []string{"ClusterRole", "ClusterRoleBinding", "Deployment", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
-		"NetworkPolicy", "PodDisruptionBudget", "Role", "RoleBinding", "Service", "ServiceAccount", "StorageClass", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
-	if !slices.Equal(kinds, want) {
-		t.Errorf("got the kinds %v, want %v", kinds, want)
-	}
-	if want := "--namespace-selector=team in (a, b), !private # not a comment"; !slices.Contains(chart.ControllerArgs(objects), want) {
-		t.Errorf("got the arguments %q, want %q among them", chart.ControllerArgs(objects), want)
-	}
+			"claimSelector": map[string]any{"matchLabels": map[string]any{"a": "b"}}, "selector": "'team=' + // with a remark\n  \"a\"\n"}, map[string]any{"name": "readers", "access": "ReadOnly", "selector": "'team=b'"}},
+	})
 }
 
 // wellFormed returns the kinds of objects, sorted.
@@ -180,7 +187,7 @@ func TestPermissions(t *testing.T) {
 		{APIGroups: []string{""}, Resources: []string{"persistentvolumes"}, Verbs: []string{"create", "patch", "delete"}},
 		{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"patch"}},
 		{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims/status"}, Verbs: []string{"patch"}},
-		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	})
 	clusterBinding := one[rbacv1.ClusterRoleBinding](t, objects)
 	if clusterBinding.RoleRef.Kind != "ClusterRole" || clusterBinding.RoleRef.Name != clusterRole.Name || !slices.Equal(clusterBinding.Subjects, []rbacv1.Subject{account}) {
@@ -190,10 +197,10 @@ func TestPermissions(t *testing.T) {
 	role := one[rbacv1.Role](t, objects)
 	expectRules(t, role.Rules, []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"create"}},
-		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"mooring-brake"}, Verbs: []string{"get", "update", "patch"}},
-		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"mooring-brake"}, Verbs: []string{"get", "update"}},
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{"mooring.pmp.crownlabs.polito.it"}, Verbs: []string{"get", "update"}},
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
 	})
 	binding := one[rbacv1.RoleBinding](t, objects)
 	if binding.RoleRef.Kind != "Role" || binding.RoleRef.Name != role.Name || !slices.Equal(binding.Subjects, []rbacv1.Subject{account}) {
@@ -310,11 +317,17 @@ func TestPermissionToDeleteClaims(t *testing.T) {
 		{"by word only", map[string]any{"allowClaimDeletion": true}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			role := one[rbacv1.ClusterRole](t, render(t, chart.Options{Values: values(tc.values)}))
-			rule := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"delete"}}
-			got := slices.ContainsFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return reflect.DeepEqual(r, rule) })
-			if got != tc.want {
-				t.Errorf("may delete claims: %v, want %v; the rules are %v", got, tc.want, role.Rules)
+			objects := render(t, chart.Options{Values: values(tc.values)})
+			for resource, rules := range map[string][]rbacv1.PolicyRule{
+				"persistentvolumeclaims delete": one[rbacv1.ClusterRole](t, objects).Rules,
+				"configmaps create":             one[rbacv1.Role](t, objects).Rules, // the record of what was deleted
+			} {
+				resource, verb, _ := strings.Cut(resource, " ")
+				rule := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, Verbs: []string{verb}}
+				got := slices.ContainsFunc(rules, func(r rbacv1.PolicyRule) bool { return reflect.DeepEqual(r, rule) })
+				if got != tc.want {
+					t.Errorf("may %s %s: %v, want %v; the rules are %v", verb, resource, got, tc.want, rules)
+				}
 			}
 		})
 	}
@@ -400,10 +413,12 @@ func TestReleasesAreDisjoint(t *testing.T) {
 		{ReleaseName: "mooring-b", Namespace: "a"},
 		{ReleaseName: "b", Namespace: "a-mooring"},
 		{ReleaseName: "b", Namespace: "a"},
+		{ReleaseName: "b.a", Namespace: "a"},
 	}
 	owner := map[string]string{}
 	for _, release := range releases {
-		release.Values = values(map[string]any{"class": map[string]any{"create": false}})
+		release.Values = everything()
+		release.Values["class"], release.Values["classes"] = map[string]any{"create": false}, []any{}
 		for _, object := range append(render(t, release), cleanup(t, release).Objects...) {
 			key := strings.Join([]string{object.GetKind(), object.GetNamespace(), object.GetName()}, " ")
 			if other, taken := owner[key]; taken {

@@ -37,8 +37,13 @@ func helm(t *testing.T, kubeconfig, namespace string) *action.Configuration {
 	return config
 }
 
-// template does what `helm template` does.
+// template does what `helm template` does, less the hooks.
 func template(t *testing.T, values map[string]any) string {
+	t.Helper()
+	return released(t, values).Manifest
+}
+
+func released(t *testing.T, values map[string]any) *releasev1.Release {
 	t.Helper()
 	install := action.NewInstall(helm(t, "", "mooring-system"))
 	install.DryRunStrategy, install.Replace = action.DryRunClient, true
@@ -52,7 +57,35 @@ func template(t *testing.T, values map[string]any) string {
 	if !ok {
 		t.Fatalf("helm template gives a %T", result)
 	}
-	return release.Manifest
+	return release
+}
+
+// Each right stands in what is rendered with the reason for it, so that who reviews
+// an upgrade reads it there.
+func TestEachRuleHasItsReason(t *testing.T) {
+	for name, set := range map[string]map[string]any{"the least": values(nil), "everything": everything(), "without an election": values(map[string]any{"leaderElect": false, "replicas": 1})} {
+		release := released(t, set)
+		manifests := []string{release.Manifest}
+		for _, hook := range release.Hooks {
+			manifests = append(manifests, hook.Manifest)
+		}
+		rules := 0
+		for _, manifest := range manifests {
+			before, comment := "", regexp.MustCompile(`^ +# .*[a-z]`)
+			for line := range strings.Lines(manifest) {
+				if strings.HasPrefix(line, "  - apiGroups:") {
+					rules++
+					if !comment.MatchString(before) {
+						t.Errorf("%s: a rule without a reason, after %q", name, before)
+					}
+				}
+				before = line
+			}
+		}
+		if rules < 10 {
+			t.Errorf("%s: found %d rules", name, rules)
+		}
+	}
 }
 
 func loadChart(t *testing.T) *chartv2.Chart {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -71,6 +72,27 @@ func TestInstall(t *testing.T) {
 	}
 }
 
+// A real API server, asked strictly, takes every object that any value renders: no
+// unknown field, no expression that does not compile.
+func TestEverythingIsTaken(t *testing.T) {
+	cp := plane.ForTest(t)
+	admin, err := client.New(cp.Admin(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mooring-everything"}}
+	if err := admin.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = admin.Delete(context.Background(), namespace) })
+	options := chart.Options{ReleaseName: "everything", Namespace: namespace.Name, Values: everything()}
+	for _, object := range append(render(t, options), cleanup(t, options).Objects...) {
+		if err := admin.Create(t.Context(), object.DeepCopy(), client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
+			t.Errorf("the API server refuses %s %s: %v", object.GetKind(), object.GetName(), err)
+		}
+	}
+}
+
 type permission struct {
 	allowed                    bool
 	verb, group, resource, sub string
@@ -97,15 +119,18 @@ var permissions = []permission{
 	{true, "create", "", "persistentvolumeclaims", "", "mooring-production", ""},
 	{false, "create", "", "persistentvolumeclaims", "", "mooring-staging", ""},
 	{true, "create", "events.k8s.io", "events", "", "team-a", ""},
-	{true, "patch", "", "events", "", "team-a", "data.1"},
+	{true, "patch", "events.k8s.io", "events", "", "team-a", "data.1"},
+	{false, "create", "", "events", "", "team-a", ""},
+	{true, "create", "", "events", "", "mooring-production", ""},
 	{false, "list", "events.k8s.io", "events", "", "team-a", ""},
 	{true, "create", "coordination.k8s.io", "leases", "", "mooring-production", ""},
 	{true, "update", "coordination.k8s.io", "leases", "", "mooring-production", "mooring.pmp.crownlabs.polito.it"},
 	{false, "update", "coordination.k8s.io", "leases", "", "mooring-production", "staging.pmp.crownlabs.polito.it"},
 	{false, "delete", "coordination.k8s.io", "leases", "", "mooring-production", "mooring.pmp.crownlabs.polito.it"},
 	{false, "create", "coordination.k8s.io", "leases", "", "kube-system", ""},
-	{true, "create", "", "configmaps", "", "mooring-production", ""},
+	{false, "create", "", "configmaps", "", "mooring-production", ""},
 	{true, "update", "", "configmaps", "", "mooring-production", "mooring-brake"},
+	{false, "patch", "", "configmaps", "", "mooring-production", "mooring-brake"},
 	{false, "get", "", "configmaps", "", "mooring-production", "kube-root-ca.crt"},
 	{false, "delete", "", "configmaps", "", "mooring-production", "mooring-brake"},
 	{false, "get", "", "configmaps", "", "mooring-staging", "mooring-brake"},

@@ -51,6 +51,7 @@ func (w *world) uninstaller(options chart.Options) *uninstaller {
 	w.must(err, "render the hook")
 	w.must(hook.Apply(w.Context(), w.plane.Admin()), "apply the hook")
 	account := hook.Job.Spec.Template.Spec.ServiceAccountName
+	keep(w.T, w.plane, account, hook.Objects)
 	identity, err := w.plane.ServiceAccount(w.Context(), hook.Job.Namespace, account)
 	w.must(err, "get the hook's identity")
 	u := &uninstaller{Hook: hook, kubeconfig: filepath.Join(w.plane.Dir(), hook.Job.Namespace+"-"+account+".kubeconfig")}

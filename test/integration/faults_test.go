@@ -33,7 +33,7 @@ func ownPlane(t *testing.T, options controlplane.Options) *controlplane.ControlP
 	t.Helper()
 	ownPlanes <- struct{}{}
 	t.Cleanup(func() { <-ownPlanes }) // after the plane's own end
-	return controlplane.ForTest(t, options)
+	return controlplane.ForTest(t, audited(options))
 }
 
 // ownWorld is a plane of the test's own, for what would disturb others.

@@ -39,6 +39,7 @@ func install(tb testing.TB, plane *controlplane.ControlPlane, options chart.Opti
 	noError(tb, err, "render the chart")
 	ctx := context.Background() // an installation of a shared plane outlives the test that asked first
 	noError(tb, chart.Apply(ctx, plane.Admin(), objects), "apply the chart")
+	keep(tb, plane, chart.ServiceAccountName(objects), objects)
 	identity, err := plane.ServiceAccount(ctx, chart.Namespace(objects), chart.ServiceAccountName(objects))
 	noError(tb, err, "get the controller's identity")
 	kubeconfig := filepath.Join(plane.Dir(), fmt.Sprintf("%s-%s.kubeconfig", chart.Namespace(objects), chart.ServiceAccountName(objects)))

@@ -4,6 +4,7 @@ package integration_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -27,6 +28,8 @@ var (
 func TestMain(m *testing.M) {
 	becomeFormerProvisioner()
 	ctrl.SetLogger(logr.Discard()) // clients of tests have nothing to say
+	flag.Parse()
+	gateOn.plane.Options, gateOff.plane.Options = audited(gateOn.plane.Options), audited(gateOff.plane.Options)
 	os.Exit(controlplane.Run(m, gateOn.plane, gateOff.plane))
 }
 

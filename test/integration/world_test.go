@@ -19,7 +19,6 @@ import (
 
 	"github.com/mooring-k8s/mooring/internal/mirror"
 	"github.com/mooring-k8s/mooring/pkg/mooringapi"
-	"github.com/mooring-k8s/mooring/test/chart"
 	"github.com/mooring-k8s/mooring/test/controlplane"
 )
 
@@ -43,7 +42,7 @@ func (s *sharedWorld) world(t *testing.T) *world {
 	t.Helper()
 	plane := s.plane.ForTest(t)
 	s.once.Do(func() {
-		s.install = install(t, plane, chart.Options{})
+		s.install = install(t, plane, sharedOptions(t))
 		s.replica = s.install.replica(t, "mooring-0")
 		noError(t, s.replica.Start(context.Background()), "start the controller")
 	})

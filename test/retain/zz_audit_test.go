@@ -8,7 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/mooring-k8s/mooring/internal/retain"
+	"github.com/mooring-k8s/mooring/test/permissions"
 )
 
 // auditEvent is what the test reads of audit.k8s.io/v1 Event.
@@ -76,6 +79,34 @@ func TestAuditLogShowsCreatesOnly(t *testing.T) {
 		t.Error("the audit log shows no volume that was made")
 	}
 	t.Logf("volumes made: %d", len(made))
+}
+
+// The documented identity lacks no right, and has none that no run used.
+func TestIdentityHasNoRightTooMany(t *testing.T) {
+	w := newWorld(t)
+	w.want(w.mooring("create", w.write(w.volume("v")), "-o", w.file("receipt.json"), "--without-approval"), "")
+	role, err := w.admin.RbacV1().ClusterRoles().Get(t.Context(), "mooring-retain", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.Open(w.plane.AuditLog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	report, err := permissions.Judge(log, permissions.Account{Namespace: "mooring-retain", Name: "retain", ClusterRules: role.Rules})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, refused := range report.Refused {
+		t.Errorf("it lacks a right: %s", refused)
+	}
+	for _, unused := range report.Unused {
+		t.Errorf("nothing used its right to %s", unused)
+	}
+	if report.Requests == 0 || len(report.Used) == 0 {
+		t.Errorf("the audit log shows %d requests of it, and that it used %q", report.Requests, report.Used)
+	}
 }
 
 // Every reason that needs a cluster was given by one. Only a run of the whole

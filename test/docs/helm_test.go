@@ -6,6 +6,7 @@ import (
 	"helm.sh/helm/v4/pkg/strvals"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/mooring-k8s/mooring/test/chart"
 	"github.com/mooring-k8s/mooring/test/demo/installation"
@@ -80,6 +81,19 @@ func (w *walk) upgrade(block block, args []string) {
 	w.former = append(w.former, w.mooringOf.Values())
 	options := w.release(block, args, values)
 	if err := w.mooringOf.Upgrade(w.Context(), options.Values); err != nil {
+		w.Fatalf("%v: %v", block, err)
+	}
+}
+
+// setValues upgrades with a block that is a values file.
+func (w *walk) setValues(block block) {
+	w.Helper()
+	values := w.mooringOf.Values()
+	w.former = append(w.former, w.mooringOf.Values())
+	if err := yaml.UnmarshalStrict([]byte(block.text), &values); err != nil {
+		w.Fatalf("%v: %v", block, err)
+	}
+	if err := w.mooringOf.Upgrade(w.Context(), values); err != nil {
 		w.Fatalf("%v: %v", block, err)
 	}
 }

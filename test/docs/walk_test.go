@@ -22,20 +22,20 @@ import (
 // applied, its claims become Bound, and every kubectl command runs.
 func TestFollowThePages(t *testing.T) {
 	skipOnExistingCluster(t)
-	for _, page := range []string{"README.md", "docs/installing.md", "docs/revocation.md", migrating, operating, security} {
+	for _, page := range []string{"README.md", "docs/installing.md", "docs/revocation.md", migrating, operating, security, policies} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel() // an uninstallation waits 15 seconds for a leader to notice
 			w := newWalk(t, page)
 			if page == migrating {
 				w.formerProvisioner()
 			}
-			if page == security {
+			if page == security || page == policies {
 				w.hasInstalled()
 			}
 			for _, block := range blocks(t, page) {
 				w.follow(block)
 			}
-			if w.installed == 0 || w.bound == 0 && page != security {
+			if w.installed == 0 || w.bound == 0 && page != security && page != policies {
 				t.Errorf("%s: expected it to install the chart and to bind claims", page)
 			}
 		})
@@ -115,8 +115,11 @@ const migrating = "docs/migrating-from-crownlabs.md"
 // operating is the page whose reader upgrades, restores and removes.
 const operating = "docs/operating.md"
 
-// security is the page whose reader has installed already.
-const security = "docs/security.md"
+// security and policies are the pages whose reader has installed already.
+const (
+	security = "docs/security.md"
+	policies = "docs/policies.md"
+)
 
 // hasInstalled does what docs/installing.md says.
 func (w *walk) hasInstalled() {
@@ -192,12 +195,15 @@ func (w *walk) isAdopted() {
 
 func (w *walk) follow(block block) {
 	w.Helper()
-	if block.lang == "yaml" {
-		if w.isClaim(block) {
-			w.mirror(block)
-		} else {
-			w.apply(block.String(), block.text)
-		}
+	switch {
+	case block.lang == "yaml" && strings.HasPrefix(block.text, "originGrants:"):
+		w.setValues(block)
+		return
+	case block.lang == "yaml" && w.isClaim(block):
+		w.mirror(block)
+		return
+	case block.lang == "yaml":
+		w.apply(block.String(), block.text)
 		return
 	}
 	parsed, err := commands(block.text)

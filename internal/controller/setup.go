@@ -129,14 +129,18 @@ func (p parts) addOrigin(mgr ctrl.Manager) error {
 }
 
 // calm lets a reconciler that met somebody else's write look again soon,
-// without an error in the log: conflicts are how writers take turns. So does one
-// that has to wait before it does something again.
+// without an error in the log: conflicts are how writers take turns. Where there
+// is no end of them it looks again ever later, as after any error; that the object
+// changed wakes it before. One that has to wait before it does something again
+// comes when it is time.
 func calm(reconciler reconcile.Reconciler) reconcile.Reconciler {
+	conflicts := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)
 	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		result, err := reconciler.Reconcile(ctx, request)
 		if apierrors.IsConflict(err) {
-			return reconcile.Result{RequeueAfter: firstRetry}, nil
+			return reconcile.Result{RequeueAfter: conflicts.When(request)}, nil
 		}
+		conflicts.Forget(request)
 		var later notYet
 		if errors.As(err, &later) {
 			return reconcile.Result{RequeueAfter: later.rest}, nil

@@ -56,7 +56,7 @@ func (cp *ControlPlane) newEtcd(bin string) *Process {
 		client, peer := address(p.ports[0]), address(p.ports[1])
 		args := []string{
 			"--name=etcd",
-			"--data-dir=" + filepath.Join(cp.dir, "etcd"),
+			"--data-dir=" + cp.etcdDir(),
 			"--unsafe-no-fsync", // a test's data need not survive the machine
 			"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
 			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,

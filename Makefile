@@ -14,6 +14,13 @@ FUZZTIME ?= 1000x
 BENCH ?= default
 OPERATIONS ?= 2000
 SEED ?= 0
+# Which faults `make chaos` makes (all that there are, see docs/reliability.md), and how much.
+SCHEDULE ?=
+LENGTH ?= short
+# The Kubernetes releases of `make test-versions`, and what `make test-upgrade`
+# upgrades from.
+VERSIONS ?= v1.34.4 v1.35.4 v1.36.3 v1.37.2
+PREVIOUS ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
 # What further flags `go test` gets, such as TESTFLAGS='-run TestGrant'.
 TESTFLAGS ?=
 # How many minutes the integration suites may take altogether.
@@ -26,6 +33,7 @@ RACE := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && echo -race)
 GOLANGCI_LINT := .cache/tools/golangci-lint
 SBOM_TOOL := .cache/tools/cyclonedx-gomod
 HELM_UNITTEST := .cache/tools/helm-unittest
+ETCDUTL := .cache/tools/etcdutl
 # When the last commit was made: what is built depends on no clock.
 COMMIT_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 COMMIT_DATE ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
@@ -81,7 +89,7 @@ $(SBOM_TOOL): tools/release/go.mod tools/release/go.sum
 test: test-unit test-fuzz test-integration try-csinode try-nfs ## Run all tests that this machine can run, and say which it cannot.
 
 .PHONY: test-all
-test-all: lint verify-generated test-unit test-fuzz test-integration test-csinode test-nfs test-chart test-roles demo test-node test-model test-bench test-forge test-release ## All that is checked before a change is taken; fails where something cannot be run.
+test-all: lint verify-generated test-unit test-fuzz test-integration test-csinode test-nfs test-chart test-roles demo test-node test-model chaos test-bench test-forge test-release ## All that is checked before a change is taken; fails where something cannot be run.
 
 .PHONY: test-unit
 test-unit: tell-race ## Run the unit tests, without any server.
@@ -150,6 +158,32 @@ controlplane: ## Build etcd, kube-apiserver, kube-controller-manager of K8S_VERS
 .PHONY: test-model
 test-model: tell-race controlplane build ## Apply random operations, other ones each time: OPERATIONS=2000 SEED=0 (the clock).
 	@cd test && go test $(RACE) -count=1 -v -timeout 4h -run '^TestModel$$' ./integration -operations=$(OPERATIONS) -seed=$(SEED)
+
+# Not part of `make test`: minutes, and with LENGTH=long more than an hour.
+.PHONY: chaos
+chaos: tell-race controlplane $(ETCDUTL) ## Make faults, crashes, lost leases, a data base that goes back: LENGTH=short|long SEED=0 (the clock) SCHEDULE=.
+	@echo "chaos: $(LENGTH), on Kubernetes $(K8S_VERSION)"
+	@cd test && go test $(RACE) -count=1 -v -parallel 8 -timeout 5h -skip '^TestUpgrade$$' $(TESTFLAGS) ./chaos -seed=$(SEED) -schedule=$(SCHEDULE) -length=$(LENGTH)
+
+$(ETCDUTL): tools/etcdutl/go.mod tools/etcdutl/go.sum
+	@echo "chaos: building etcdutl, once"
+	@cd tools/etcdutl && CGO_ENABLED=0 go build -buildvcs=false -trimpath -o ../../$@ go.etcd.io/etcd/etcdutl/v3
+
+# Not part of `make test`: each further release is built once, about ten minutes.
+.PHONY: test-versions
+test-versions: tell-race ## Run the integration suite on several Kubernetes releases: VERSIONS='v1.34.4 v1.37.2'.
+	@set -e; for version in $(VERSIONS); do \
+		$(MAKE) controlplane K8S_VERSION=$$version; \
+		echo "test: integration on Kubernetes $$version"; \
+		(cd test && K8S_VERSION=$$version go test $(RACE) -count=1 -v -p 1 -parallel 16 -timeout $(INTEGRATION_TIMEOUT) $(TESTFLAGS) ./integration/...); \
+	done
+
+# Not part of `make test`: before the first release there is nothing to upgrade from.
+.PHONY: test-upgrade
+test-upgrade: tell-race controlplane ## Upgrade from another version, with live mirrors, and go back: PREVIOUS=<tag or any git ref>.
+	@[ -n "$(PREVIOUS)" ] || { echo "test-upgrade: there is no tag yet; name what to upgrade from: make test-upgrade PREVIOUS=<git ref>" >&2; exit 1; }
+	@echo "test: upgrade from $(PREVIOUS), and back"
+	@cd test && go test $(RACE) -count=1 -v -timeout 30m -run '^TestUpgrade$$' $(TESTFLAGS) ./chaos -previous=$(PREVIOUS)
 
 # Not part of `make test`: it needs root, and namespaces that a container may deny.
 .PHONY: test-node

@@ -10,6 +10,7 @@ suites=(
 	"test-node ^(internal/(recipe|mirror|controller)|cmd/mooring-controller|test/(node|csinode))/"
 	"test-chart ^(charts|tools/chart|test/(chart|policies)|docs/policies)"
 	"test-roles ^(charts/mooring/templates/(clusterrole|role|cleanup)|internal/controller/|cmd/mooring-controller/|test/permissions/)"
+	"chaos ^(internal/(mirror|controller|retain)|cmd/mooring-controller|test/(chaos|model)|tools/etcdutl)/"
 	"test-bench ^test/bench/"
 	"test-forge ^(internal/gate/|internal/cli/ci|[.](github|gitea|forgejo)/|test/(forge|workflows)/|examples/ci/)"
 	"test-release ^(tools/release/|tools/image|Dockerfile|cmd/)"

@@ -19,7 +19,7 @@ export GOGC="${GOGC:-300}"
 race=
 case " $* " in *" -race "*) race=-race ;; esac
 (cd .. && go build -o .cache/test/mooring-controller $race ./cmd/mooring-controller)
-others=$(go list ./... | grep -v -e /test/integration -e /test/nfs -e /test/policies -e /test/permissions)
+others=$(go list ./... | grep -v -e /test/integration -e /test/nfs -e /test/policies -e /test/permissions -e '/test/chaos$')
 
 # Of all tests TestModel takes longest, and is not to begin when others end.
 go test -count=1 -v "$@" -timeout "$timeout" -run '^TestModel$' ./integration >"$logs/model.log" 2>&1 &

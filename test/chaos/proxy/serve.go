@@ -31,6 +31,13 @@ func (p *Proxy) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		http.Error(rw, err.Error(), http.StatusBadRequest)
 		return
 	}
+	ctx := r.Context()
+	if request.IsWrite() {
+		if !hasSent(r) {
+			return
+		}
+		ctx = context.WithoutCancel(ctx) // what was sent arrives, whatever becomes of the sender
+	}
 	fault := p.next(request)
 	p.count(request, fault)
 	if !p.before(rw, r, fault) {
@@ -39,7 +46,6 @@ func (p *Proxy) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if p.ask(request, Before) {
 		tear(r)
 	}
-	ctx := r.Context()
 	if fault.Kind == Cut {
 		limited, cancel := context.WithTimeout(ctx, fault.Pause)
 		defer cancel()
@@ -64,6 +70,13 @@ func (p *Proxy) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if !p.stream(rw, r, response.Body, fault) {
 		panic(http.ErrAbortHandler)
 	}
+}
+
+// hasSent reads the whole of a request, and reports whether it came.
+func hasSent(r *http.Request) bool {
+	body, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return err == nil
 }
 
 // before does what comes before a request is passed on; it is false if it is not

@@ -107,10 +107,10 @@ func ownersTrusted(f Facts) Condition {
 	const name = "list of owners"
 	b := f.Forge.Default
 	switch {
-	case b.Protected == Unknown:
-		return refuse(name, ForgeUnknown, "the forge does not tell whether the default branch, which lists the owners, is protected: %s", orUnasked(b.Problem))
 	case b.Protected == No:
 		return refuse(name, NotProtected, "the default branch %q, which lists the owners, is not protected: anybody who can push could become one; protect it", b.Name)
+	case b.Protected != Yes:
+		return refuse(name, ForgeUnknown, "the forge does not tell whether the default branch, which lists the owners, is protected: %s", orUnasked(b.Problem))
 	case f.Forge.OwnersProblem != "":
 		return refuse(name, NotOwner, "the owners cannot be read: %s", f.Forge.OwnersProblem)
 	case len(f.Forge.Owners) == 0:

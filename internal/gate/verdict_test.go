@@ -88,6 +88,11 @@ var rows = []struct {
 		[]string{`list of owners: the default branch "main", which lists the owners, is not protected: anybody who can push could become one; protect it`}},
 	{"default branch not told", func(f *gate.Facts) { f.Forge.Default = gate.Branch{Problem: "timeout"} }, gate.ForgeUnknown,
 		[]string{`list of owners: the forge does not tell whether the default branch, which lists the owners, is protected: timeout`}},
+	{"an answer that is none, about the default branch", func(f *gate.Facts) { f.Forge.Default.Protected = gate.Answer(7) }, gate.ForgeUnknown,
+		[]string{`list of owners: the forge does not tell whether the default branch, which lists the owners, is protected: it was not asked`}},
+	{"answers that are none, about fork and branch", func(f *gate.Facts) { f.Forge.Fork, f.Forge.Dispatched.Protected = gate.Answer(7), gate.Answer(-1) }, gate.ForgeUnknown, []string{
+		`no fork: the forge does not tell whether the repository is a fork: it was not asked`,
+		`protected branch: the forge does not tell whether the branch is protected: it was not asked`}},
 	{"owners not readable", func(f *gate.Facts) { f.Forge.Owners, f.Forge.OwnersProblem = nil, "not there" }, gate.NotOwner, []string{
 		`list of owners: the owners cannot be read: not there`,
 		`owner: it is not known whether "alice" is an owner: the list of owners is not`}},

@@ -40,8 +40,52 @@ func stripClaim(names mooringapi.Names) toolscache.TransformFunc {
 		}
 		stripMeta(names, &claim.ObjectMeta)
 		claim.Labels = nil
+		stripAnnotations(names, claim.Annotations)
+		stripSpec(&claim.Spec)
 		claim.Status.Conditions = keepCondition(claim.Status.Conditions, names.Condition())
 		return claim, nil
+	}
+}
+
+// longestKept is how much is kept of a text that can only be refused if it is
+// longer: more than any name has, and than any message quotes (mirror, quote).
+const longestKept = 2048
+
+// stripAnnotations keeps of a claim's annotations those that decisions read, and of
+// each no more than decides. Whoever may create claims may write 256 KiB into each
+// of them, and each of these bytes would be in the controller's memory.
+func stripAnnotations(names mooringapi.Names, annotations map[string]string) {
+	longest := map[string]int{
+		names.Origin(): longestKept, names.AllowDeletion(): longestKept, names.GrantExpires(): longestKept, storageProvisioner: longestKept,
+		// One byte above the limit is refused as any greater length is.
+		names.ReadWriteGrant(): mooringapi.MaxSelectorBytes + 1, names.ReadOnlyGrant(): mooringapi.MaxSelectorBytes + 1,
+	}
+	for key, value := range annotations {
+		if most, read := longest[key]; !read {
+			delete(annotations, key)
+		} else if len(value) > most {
+			annotations[key] = strings.Clone(value[:most])
+		}
+	}
+}
+
+// stripSpec does the same to what the API server asks no length of.
+func stripSpec(spec *corev1.PersistentVolumeClaimSpec) {
+	shorten := func(text *string) {
+		if len(*text) > longestKept {
+			*text = strings.Clone((*text)[:longestKept])
+		}
+	}
+	shorten(&spec.VolumeName)
+	if ref := spec.DataSourceRef; ref != nil {
+		shorten(&ref.Kind)
+		shorten(&ref.Name)
+	}
+	if spec.DataSource != nil { // that there is one refuses
+		spec.DataSource = &corev1.TypedLocalObjectReference{}
+	}
+	if spec.Selector != nil { // the same
+		spec.Selector = &metav1.LabelSelector{}
 	}
 }
 

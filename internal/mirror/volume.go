@@ -140,9 +140,8 @@ type GrantedBy struct {
 	Access     string `json:"access"`
 }
 
-// longestSelector is how much of a selector's text is recorded, in bytes. All
-// annotations of an object may hold 256 KiB together, and an origin's selector
-// alone may be that long.
+// longestSelector is how much of a selector's text is recorded, in bytes: every
+// mirror volume holds it, and a grant may be longer.
 const longestSelector = 4096
 
 func (c *climber) grantedBy() string { return grantedBy(c.grant, c.access()) }

@@ -149,7 +149,7 @@ func TestLongSelector(t *testing.T) {
 	}{
 		{"as long as is recorded", 4096, false},
 		{"a byte longer", 4097, true},
-		{"as long as annotations get", 250_000, true},
+		{"as long as a grant may be", mooringapi.MaxSelectorBytes, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			facts := base()

@@ -59,7 +59,13 @@ func annotate(claim *corev1.PersistentVolumeClaim, key, value string) {
 	claim.Annotations[key] = value
 }
 
+// MaxSelectorBytes is how long the text of a grant may be: enough for the names of
+// a thousand namespaces. What is longer lets in nobody, since everybody's memory
+// would have to hold it.
+const MaxSelectorBytes = 16384
+
 var (
+	errLong     = fmt.Errorf("is longer than %d bytes; share by a label that the namespaces have in common", MaxSelectorBytes)
 	errBlank    = errors.New("is blank; write a selector, or kubernetes.io/metadata.name for every namespace")
 	errNegative = errors.New("only says which labels a namespace must not have, or compares numbers, so a namespace " +
 		"with no labels at all could match; add a label that it must have (key, key=value or key in (…))")
@@ -68,9 +74,12 @@ var (
 // ParseSelector reads the text of a grant as the controller does. It accepts
 // what kubectl's -l accepts (k8s.io/apimachinery, labels.Parse), but for
 // selectors that have no positive requirement: an empty selector matches
-// everything in Kubernetes, and "!key" matches whoever nobody thought of. The
-// error begins with the quoted text.
+// everything in Kubernetes, and "!key" matches whoever nobody thought of; and but
+// for those longer than MaxSelectorBytes. The error begins with the quoted text.
 func ParseSelector(text string) (labels.Selector, error) {
+	if len(text) > MaxSelectorBytes {
+		return nil, fmt.Errorf("%s %w", quote(text), errLong)
+	}
 	if strings.TrimSpace(text) == "" {
 		return nil, fmt.Errorf("%s %w", quote(text), errBlank)
 	}
@@ -91,11 +100,14 @@ func ParseSelector(text string) (labels.Selector, error) {
 	return nil, fmt.Errorf("%s %w", quote(text), errNegative)
 }
 
+// longestTime is longer than every RFC 3339 time with nanoseconds and an offset.
+const longestTime = 64
+
 // ParseExpiry reads the time at which grants end as the controller does. The
 // error begins with the quoted text.
 func ParseExpiry(text string) (time.Time, error) {
 	expires, err := time.Parse(time.RFC3339, text)
-	if err != nil || expires.IsZero() {
+	if err != nil || expires.IsZero() || len(text) > longestTime {
 		return time.Time{}, fmt.Errorf("%s is not an RFC 3339 time such as 2027-01-31T18:00:00Z", quote(text))
 	}
 	return expires, nil

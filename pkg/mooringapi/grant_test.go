@@ -31,6 +31,8 @@ func TestGrant(t *testing.T) {
 		{"only another value", "team!=atlas", `"team!=atlas"` + needsPositive},
 		{"only not in", "team notin (atlas)", `"team notin (atlas)"` + needsPositive},
 		{"only a number", "rank>3", `"rank>3"` + needsPositive},
+		{"as long as may be", "team=atlas" + strings.Repeat(" ", mooringapi.MaxSelectorBytes-10), ""},
+		{"longer", "team=atlas" + strings.Repeat(" ", mooringapi.MaxSelectorBytes-9), `(cut) is longer than 16384 bytes; share by a label that the namespaces have in common`},
 		{"no selector", "((", `"((" is not a label selector ("found '(', expected: !, identifier, or 'end of string'")`},
 		{"long, and with a line break", strings.Repeat("a\n", 101), `is not a label selector`},
 	} {

@@ -1,6 +1,9 @@
 package main
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestParseMaxRevocations(t *testing.T) {
 	for _, tc := range []struct {
@@ -28,4 +31,21 @@ func TestParseMaxRevocations(t *testing.T) {
 			t.Errorf("%q: got %d, %d %%, %v; want an error and nothing else", text, count, percent, err)
 		}
 	}
+}
+
+// FuzzParseMaxRevocations holds that what is accepted is digits, and what is
+// refused stops nothing and lets nothing go on: it is no value at all.
+func FuzzParseMaxRevocations(f *testing.F) {
+	for _, seed := range []string{"20", "5%", "20,5%", "", ",", "-1", "101%", "٣", "5%,6%", "1e3"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		count, percent, err := ParseMaxRevocations(text)
+		if err != nil && (count != 0 || percent != 0) || count < 0 || percent < 0 || percent > 100 {
+			t.Fatalf("%q: %d, %d %%, %v", text, count, percent, err)
+		}
+		if err == nil && (text == "" || strings.Trim(text, "0123456789,%") != "") {
+			t.Fatalf("%q was accepted", text)
+		}
+	})
 }

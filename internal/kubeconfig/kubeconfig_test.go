@@ -318,3 +318,22 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// FuzzBuild holds that what is built satisfies the contract, or is not built.
+func FuzzBuild(f *testing.F) {
+	p := newPKI(f)
+	for _, server := range []string{"https://api.example.com", "https://[::1]:6443", "http://x", "", "https://a b", "https://x\n", "https://u:p@x"} {
+		f.Add(server, "kubernetes", "token", string(p.ca))
+		f.Add(server, "a\nb", "to\nken", "")
+	}
+	f.Fuzz(func(t *testing.T, server, serverName, token, ca string) {
+		data, err := kubeconfig.Build(kubeconfig.BuildOptions{Server: server, TLSServerName: serverName, CA: []byte(ca), Token: token, Now: now})
+		if err != nil {
+			return
+		}
+		access, err := kubeconfig.Parse(data, now)
+		if err != nil || access.Server != server || access.TLSServerName != serverName || access.Token != strings.TrimSpace(token) || access.ClientKey != nil {
+			t.Fatalf("built of %q %q: %v, %v", server, serverName, access, err)
+		}
+	})
+}

@@ -86,7 +86,7 @@ func (w *firstError) Write(data []byte) (int, error) {
 // read: messages quote files and servers.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) && r != '\n' && r != '\t' {
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && r != '\n' && r != '\t' {
 			return unicode.ReplacementChar
 		}
 		return r

@@ -30,10 +30,11 @@ func newDoctor(e Env) *cobra.Command {
 		Use:   "doctor",
 		Short: "Look a cluster over for what keeps mirrors from working",
 		Long: `Look a cluster over for everything that keeps claims from being mirrored, and mirrors from being
-what they should be: references, classes, the controller and its rights, policies, drivers without a recipe,
-handles that are shared, mirrors that lost their grant or are looked after by nobody, origins whose
-deletion is held, deletions that were stopped. With --receipts also retained volumes that are no
-longer what their receipts say.
+what they should be: references, classes, the controller and its rights, policies that can deny its
+volumes, the chart's own policies and fences (are they there, bound, do they deny?), drivers without a
+recipe, handles that are shared, mirrors that lost their grant or are looked after by nobody, origins
+whose deletion is held, deletions that were stopped. With --receipts also retained volumes that are
+no longer what their receipts say.
 
 It only reads (and asks by dry run), and says what it could not see. It ends with 0 if nothing is
 wrong, and with the exit code of "problems" if anything is.`,

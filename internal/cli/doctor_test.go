@@ -35,6 +35,7 @@ ok      classes
 unseen  controller: not all that it looks at is visible to you
 ok      rights
 ok      policies
+ok      fences
 ok      drivers
 ok      handles
 problem mirrors: pvc/b/m: Revoked: no longer shared (NotShared)

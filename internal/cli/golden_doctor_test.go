@@ -25,6 +25,28 @@ func healthy(changes ...func(*estate)) func(*fakeAPI) {
 		cluster(append([]func(*estate){bound}, changes...)...)(f)
 		f.keepsReference = true
 		f.add(deployment(1), lease("mooring-0", time.Now()))
+		for _, purpose := range []string{"fence-claims", "fence-volumes", "grants", "snapshots", "clones", "mirror-claims"} {
+			f.add(guard(purpose), guardBinding(purpose, admissionv1.Deny))
+		}
+	}
+}
+
+// guard is a policy or fence as the chart installs it, and guardBinding what binds it.
+func guard(purpose string) *admissionv1.ValidatingAdmissionPolicy {
+	return &admissionv1.ValidatingAdmissionPolicy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingAdmissionPolicy"},
+		ObjectMeta: metav1.ObjectMeta{Name: purpose + ".mooring.mooring-system"},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{MatchConditions: []admissionv1.MatchCondition{{
+			Name: "is-mooring", Expression: `request.userInfo.username in ["system:serviceaccount:mooring-system:mooring"]`}}},
+	}
+}
+
+func guardBinding(purpose string, action admissionv1.ValidationAction) *admissionv1.ValidatingAdmissionPolicyBinding {
+	return &admissionv1.ValidatingAdmissionPolicyBinding{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingAdmissionPolicyBinding"},
+		ObjectMeta: metav1.ObjectMeta{Name: purpose + ".mooring.mooring-system"},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: purpose + ".mooring.mooring-system",
+			ValidationActions: []admissionv1.ValidationAction{action}},
 	}
 }
 
@@ -63,6 +85,9 @@ func doctorScenes() []scene {
 		{state: "finds-controller", arrange: with(func(f *fakeAPI) { f.add(deployment(0), lease("cleanup-of-mooring", time.Now())) })},
 		{state: "finds-rights", arrange: with(func(f *fakeAPI) { f.denies = true })},
 		{state: "finds-policies", arrange: with(addPolicy, unboundClaim, said(mirror.VolumeRejected, "a policy denies it"))},
+		{state: "finds-fences", arrange: with(func(f *fakeAPI) {
+			f.add(guard("records"), guardBinding("fence-volumes", admissionv1.Audit), guardBinding("grants", admissionv1.Warn))
+		})},
 		{state: "finds-drivers", arrange: with(func(f *fakeAPI) { f.add(csiVolume("strange", "pvc-strange", "team-c")) })},
 		{state: "finds-handles", arrange: with(func(f *fakeAPI) {
 			f.add(csiVolume("one", "shared", "team-c"), csiVolume("two", "shared", "team-c"))

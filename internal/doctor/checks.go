@@ -48,6 +48,7 @@ var checks = []check{
 	{"controller", controllers, []string{"deployments", "leases"}},
 	{"rights", rightsLacking, []string{"deployments", accountRights}},
 	{"policies", policies, []string{"persistentvolumeclaims", "validatingadmissionpolicies"}},
+	{"fences", fences, []string{"deployments", "validatingadmissionpolicies"}},
 	{"drivers", drivers, []string{"persistentvolumes", "csidrivers"}},
 	{"handles", handles, []string{"persistentvolumes"}},
 	{"mirrors", mirrors, []string{"persistentvolumeclaims", "persistentvolumes"}},

@@ -34,6 +34,7 @@ func healthy() *doctor.Patient {
 		Classes:   []storagev1.StorageClass{{ObjectMeta: metav1.ObjectMeta{Name: "pvc-mirror"}, Provisioner: names.Provisioner()}},
 		Deployments: []appsv1.Deployment{{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "mooring-system", Name: "mooring", Labels: map[string]string{"app.kubernetes.io/instance": "mooring", "app.kubernetes.io/version": "0.1.0"}},
+			Spec:       appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{ServiceAccountName: "mooring"}}},
 			Status:     appsv1.DeploymentStatus{Replicas: 2, ReadyReplicas: 2},
 		}},
 		Leases: []coordinationv1.Lease{{
@@ -45,8 +46,10 @@ func healthy() *doctor.Patient {
 			Spec:       corev1.PersistentVolumeClaimSpec{StorageClassName: ptr.To("pvc-mirror"), VolumeName: "pvc-u1"},
 			Status:     corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound},
 		}},
-		Volumes: []corev1.PersistentVolume{mirrorVolume("u1", "b", "m")},
-		Rights:  map[string][]string{},
+		Volumes:  []corev1.PersistentVolume{mirrorVolume("u1", "b", "m")},
+		Rights:   map[string][]string{},
+		Policies: guardPolicies("fence-claims", "fence-volumes", "grants", "snapshots", "clones", "mirror-claims"),
+		Bindings: guardBindings("fence-claims", "fence-volumes", "grants", "snapshots", "clones", "mirror-claims"),
 	}
 }
 
@@ -202,11 +205,11 @@ func TestPolicies(t *testing.T) {
 		}}
 	}
 	p := healthy()
-	p.Policies = []admissionv1.ValidatingAdmissionPolicy{policy("volumes", "persistentvolumes"), policy("pods", "pods"), {ObjectMeta: metav1.ObjectMeta{Name: "empty"}}}
-	p.Bindings = []admissionv1.ValidatingAdmissionPolicyBinding{
+	p.Policies = append(p.Policies, policy("volumes", "persistentvolumes"), policy("pods", "pods"), admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "empty"}})
+	p.Bindings = append(p.Bindings,
 		binding("denies", "volumes", admissionv1.Deny), binding("warns", "volumes", admissionv1.Warn),
 		binding("of-pods", "pods", admissionv1.Deny), binding("of-none", "missing", admissionv1.Deny), binding("of-empty", "empty", admissionv1.Deny),
-	}
+	)
 	if found := p.Findings(now); len(found) > 0 {
 		t.Errorf("nothing was denied, and found: %+v", found)
 	}

@@ -6,22 +6,20 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mooring-k8s/mooring/internal/inventory"
 	"github.com/mooring-k8s/mooring/internal/mirror"
 )
 
-// policies reads which admission policies can deny volumes. It is asked only
-// where a mirror volume was denied: most clusters have policies, and most have
-// nothing to do with mirrors.
+// policies reads the admission policies: the chart's own, and those that can deny
+// volumes.
 func (p *Patient) policies(ctx context.Context, c *inventory.Cluster) error {
-	if p.rejected() == "" {
-		return nil
-	}
 	const what = "validatingadmissionpolicies"
 	policies, err := c.API.AdmissionregistrationV1().ValidatingAdmissionPolicies().List(ctx, metav1.ListOptions{})
 	if err != nil {
+		p.NoPolicies = apierrors.IsNotFound(err)
 		return p.visible(what, err)
 	}
 	bindings, err := c.API.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().List(ctx, metav1.ListOptions{})

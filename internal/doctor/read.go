@@ -37,9 +37,10 @@ type Patient struct {
 	Deployments []appsv1.Deployment
 	Leases      []coordinationv1.Lease
 	Brakes      []corev1.ConfigMap
-	// Policies and Bindings are read only where a mirror volume was denied.
-	Policies []admissionv1.ValidatingAdmissionPolicy
-	Bindings []admissionv1.ValidatingAdmissionPolicyBinding
+	Policies    []admissionv1.ValidatingAdmissionPolicy
+	Bindings    []admissionv1.ValidatingAdmissionPolicyBinding
+	// NoPolicies is whether the API server does not know such policies.
+	NoPolicies bool
 	// Rights are what the controllers' accounts lack, by account.
 	Rights map[string][]string
 	Hidden []string

@@ -54,6 +54,7 @@ func serve(ctx context.Context, f flags, chosen choices) error {
 		Adopt:                controller.Adoption(f.adopt),
 		MaxRevocations:       mirror.Limit{Count: chosen.maxRevocations, Percent: chosen.maxRevokedPercent},
 		BrakeName:            f.brakeConfigMap,
+		Version:              buildVersion(),
 		Metrics:              metrics.Registry,
 	})
 	if err != nil {

@@ -119,7 +119,7 @@ func (r *volumeReconciler) record(ctx context.Context, volume *corev1.Persistent
 	r.unproven.remove(volume.Name)
 	r.told.forget(types.NamespacedName{Name: volume.Name})
 	if stripped {
-		r.metrics.drift.WithLabelValues("repaired").Inc()
+		r.metrics.drift.WithLabelValues(driftRepaired).Inc()
 		r.say.repaired(volume, "the record")
 	} else {
 		r.metrics.adopted.Inc()

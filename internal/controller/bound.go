@@ -204,14 +204,10 @@ func (r *claimReconciler) judgeLive(ctx context.Context, cached *corev1.Persiste
 // says what is mirrored, and the reference is neither followed nor a reason to
 // take anything.
 func (r *claimReconciler) checkReference(claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) {
-	recorded, drift := mirror.RecordOf(r.options.Names, volume).Origin, ""
-	for _, origin := range mirror.Origins(r.options.Names, claim) {
-		if origin != recorded {
-			drift = origin.String()
-		}
-	}
+	recorded := mirror.RecordOf(r.options.Names, volume).Origin
+	drift := driftOf(r.options.Names, claim, recorded)
 	if r.drifted.isNews(types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, drift) {
 		r.say.referenceDrifted(claim, recorded, drift)
-		r.metrics.drift.WithLabelValues("reference").Inc()
+		r.metrics.drift.WithLabelValues(driftReference).Inc()
 	}
 }

@@ -2,45 +2,38 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mooring-k8s/mooring/internal/mirror"
-	"github.com/mooring-k8s/mooring/pkg/mooringapi"
 )
 
-// mirrorsCollector counts mirror claims by state from the cache, when scraped.
+// mirrorsCollector counts claims and volumes from the cache, when scraped.
 type mirrorsCollector struct {
 	cache    client.Reader
 	options  Options
-	names    mooringapi.Names
-	desc     *prometheus.Desc
-	served   *prometheus.Desc
-	without  *prometheus.Desc
 	unproven *nameSet
+
+	states, refused, oldest, held, drifted, served, without *prometheus.Desc
 }
 
 func newMirrorsCollector(cache client.Reader, options Options, unproven *nameSet) *mirrorsCollector {
-	return &mirrorsCollector{cache: cache, options: options, names: options.Names, unproven: unproven,
-		desc: prometheus.NewDesc("mooring_mirrors",
-			"Claims of Mooring's classes, by state (bound, revoked, lost, pending, refused).", []string{"state"}, nil),
-		served: prometheus.NewDesc("mooring_mirrors_served",
-			"Mirror volumes by the instance that looks after them, and whether this instance selects their namespace.", []string{"instance", "selected"}, nil),
-		without: prometheus.NewDesc("mooring_volumes_unproven",
-			"Volumes of another provisioner of this name of which it cannot be proven what they mirror.", nil, nil),
+	return &mirrorsCollector{cache: cache, options: options, unproven: unproven,
+		states: newDesc(nameMirrors), refused: newDesc(nameRefused), oldest: newDesc(nameOldest), held: newDesc(nameOriginsHeld),
+		drifted: newDesc(nameReferences), served: newDesc(nameServed), without: newDesc(nameUnproven),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (c *mirrorsCollector) Describe(descs chan<- *prometheus.Desc) {
-	descs <- c.desc
-	descs <- c.served
-	descs <- c.without
+	for _, desc := range []*prometheus.Desc{c.states, c.refused, c.oldest, c.held, c.drifted, c.served, c.without} {
+		descs <- desc
+	}
 }
 
 // Collect implements prometheus.Collector. Where the cache cannot answer yet
@@ -48,82 +41,106 @@ func (c *mirrorsCollector) Describe(descs chan<- *prometheus.Desc) {
 func (c *mirrorsCollector) Collect(metrics chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	counts, err := c.count(ctx)
+	all, err := c.count(ctx)
 	if err != nil {
 		return
 	}
-	for state, count := range counts {
-		metrics <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(count), state)
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
-	metrics <- prometheus.MustNewConstMetric(c.without, prometheus.GaugeValue, float64(c.unproven.size()))
-	served, err := c.countServed(ctx)
-	if err != nil {
-		return
+	for state, count := range all.states {
+		gauge(c.states, float64(count), state)
 	}
-	for by, count := range served {
-		metrics <- prometheus.MustNewConstMetric(c.served, prometheus.GaugeValue, float64(count), by.instance, strconv.FormatBool(by.selected))
+	for reason, count := range all.refused {
+		gauge(c.refused, float64(count), reason)
 	}
+	for by, count := range all.served {
+		gauge(c.served, float64(count), by.instance, strconv.FormatBool(by.selected))
+	}
+	if !all.oldest.IsZero() {
+		gauge(c.oldest, float64(all.oldest.Unix()))
+	}
+	gauge(c.held, float64(all.held))
+	gauge(c.drifted, float64(all.drifted))
+	gauge(c.without, float64(c.unproven.size()))
 }
 
-// servedBy is who looks after a mirror, and whether its namespace is this
-// instance's to serve. Mirrors of an instance that runs no more, in namespaces
-// that nobody else selects, are looked after by nobody.
-type servedBy struct {
-	instance string
-	selected bool
-}
-
-func (c *mirrorsCollector) countServed(ctx context.Context) (map[servedBy]int, error) {
+// count reads the volumes, and then the claims, each list once.
+func (c *mirrorsCollector) count(ctx context.Context) (*census, error) {
 	volumes, err := volumesWhere(ctx, c.cache, volumesThatAre, mirrors)
 	if err != nil {
 		return nil, err
 	}
-	counts := map[servedBy]int{}
+	all := newCensus(c.options)
 	for i := range volumes {
-		record := mirror.RecordOf(c.names, &volumes[i])
-		labels, err := reader{c.cache}.namespaceLabels(ctx, record.Claim.Namespace)
-		if err != nil {
-			return nil, err
-		}
-		counts[servedBy{record.ServedBy, serves(c.options, labels)}]++
+		all.addVolume(&volumes[i])
 	}
-	return counts, nil
-}
-
-func (c *mirrorsCollector) count(ctx context.Context) (map[string]int, error) {
-	var classes storagev1.StorageClassList
-	if err := c.cache.List(ctx, &classes); err != nil {
+	if err := c.addNamespaces(ctx, all); err != nil {
 		return nil, err
 	}
-	counts := map[string]int{"bound": 0, "revoked": 0, "lost": 0, "pending": 0, "refused": 0}
+	if err := c.addOrigins(ctx, all); err != nil {
+		return nil, err
+	}
+	return all, c.addClaims(ctx, all)
+}
+
+// addNamespaces counts the volumes by who serves them, and looks at each
+// namespace once.
+func (c *mirrorsCollector) addNamespaces(ctx context.Context, all *census) error {
+	for namespace, instances := range all.namespaces {
+		labels, err := reader{c.cache}.namespaceLabels(ctx, namespace)
+		if err != nil {
+			return err
+		}
+		selected := serves(c.options, labels)
+		for instance, count := range instances {
+			all.served[servedBy{instance, selected}] += count
+		}
+	}
+	return nil
+}
+
+func (c *mirrorsCollector) addOrigins(ctx context.Context, all *census) error {
+	for key := range all.origins {
+		origin, err := reader{c.cache}.claim(ctx, key)
+		if err != nil {
+			return err
+		}
+		if origin != nil && origin.DeletionTimestamp != nil && slices.Contains(origin.Finalizers, c.options.Names.Finalizer()) {
+			all.held++
+		}
+	}
+	return nil
+}
+
+func (c *mirrorsCollector) addClaims(ctx context.Context, all *census) error {
+	var classes storagev1.StorageClassList
+	if err := c.cache.List(ctx, &classes); err != nil {
+		return err
+	}
 	for _, class := range classes.Items {
-		if class.Provisioner != c.names.Provisioner() {
+		if class.Provisioner != c.options.Names.Provisioner() {
 			continue
 		}
 		claims, err := claimsWhere(ctx, c.cache, claimsByClass, class.Name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for i := range claims {
-			counts[c.state(&claims[i])]++
+			all.addClaim(&claims[i])
 		}
 	}
-	return counts, nil
+	return nil
 }
 
-func (c *mirrorsCollector) state(claim *corev1.PersistentVolumeClaim) string {
-	condition := conditionOf(c.names, claim)
-	isFalse := condition != nil && condition.Status == corev1.ConditionFalse
-	switch {
-	case claim.Status.Phase == corev1.ClaimBound && isFalse && mirror.EndsGrant(mirror.Reason(condition.Reason)):
-		return "revoked"
-	case claim.Status.Phase == corev1.ClaimBound:
-		return "bound"
-	case claim.Status.Phase == corev1.ClaimLost:
-		return "lost"
-	case isFalse && condition.Reason != string(mirror.OriginPending):
-		return "refused"
-	default:
-		return "pending"
+// refusals are the reasons why a claim can be refused, for a series of each from
+// the beginning: what rises is seen only where there was something before.
+func refusals() map[string]int {
+	counts := map[string]int{otherReason: 0}
+	for _, doc := range mirror.Reasons() {
+		if doc.Verdict == mirror.Refuse {
+			counts[string(doc.Reason)] = 0
+		}
 	}
+	return counts
 }

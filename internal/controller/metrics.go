@@ -1,16 +1,19 @@
 package controller
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mooring-k8s/mooring/internal/mirror"
 )
 
 // metrics are the controller's own; controller-runtime adds those of queues,
-// clients and the lease.
+// clients and the lease. What each means stands in Metrics.
 type metrics struct {
+	first        *prometheus.HistogramVec
 	decisions    *prometheus.CounterVec
 	provisioning prometheus.Histogram
 	deleted      prometheus.Counter
@@ -22,57 +25,83 @@ type metrics struct {
 	adopted      prometheus.Counter
 }
 
+// What drift_total counts.
+const (
+	driftRepaired  = "repaired"
+	driftReference = "reference"
+)
+
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
+	provisioning := metricOf(nameProvisioning)
 	m := &metrics{
-		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "mooring_decisions_total",
-			Help: "Decisions about mirror claims that were news, by verdict (allow, wait, refuse) and reason.",
-		}, []string{"verdict", "reason"}),
+		// From one second, which is what creation times are exact to, to one hour.
+		first:     newHistograms(nameFirstDecision, []float64{1, 2, 3, 5, 10, 30, 60, 300, 900, 3600}),
+		decisions: newCounters(nameDecisions),
 		provisioning: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "mooring_provisioning_duration_seconds",
-			Help:    "Time from a yes of the cache until the mirror volume was created.",
-			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14), // 1 ms to 8 s
+			Name: provisioning.Name, Help: provisioning.Help, Buckets: prometheus.ExponentialBuckets(0.001, 2, 14), // 1 ms to 8 s
 		}),
-		deleted: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "mooring_volumes_deleted_total",
-			Help: "Mirror volume objects deleted because their claim no longer needs them; data is never deleted.",
-		}),
-		reference: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "mooring_cross_namespace_reference",
-			Help: "1 for what the cluster does with a dataSourceRef to another namespace: kept, dropped, or unknown.",
-		}, []string{"state"}),
-		revocations: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "mooring_revocations_total",
-			Help: "Bound mirrors that lost their grant, by reason.",
-		}, []string{"reason"}),
-		ended: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "mooring_claims_deleted_total",
-			Help: "Mirror claims deleted because their grant had ended and their class says so; data is never deleted.",
-		}),
-		brake: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "mooring_deletions_stopped",
-			Help: "1 while no mirror claim is deleted because too many lost their grant at once.",
-		}),
-		drift: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "mooring_drift_total",
-			Help: "Edits of mirrors by others: repaired, or of the reference, which is left.",
-		}, []string{"kind"}),
-		adopted: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "mooring_volumes_adopted_total",
-			Help: "Mirror volumes of another provisioner of this name whose origin was proven and recorded.",
-		}),
+		deleted:     newCounter(nameVolumesGone),
+		reference:   newGauges(nameReference),
+		revocations: newCounters(nameRevocations),
+		ended:       newCounter(nameClaimsDeleted),
+		brake:       newGauge(nameStopped),
+		drift:       newCounters(nameDrift),
+		adopted:     newCounter(nameAdopted),
 	}
-	for _, collector := range []prometheus.Collector{m.decisions, m.provisioning, m.deleted, m.reference,
+	for _, collector := range []prometheus.Collector{m.first, m.decisions, m.provisioning, m.deleted, m.reference,
 		m.revocations, m.ended, m.brake, m.drift, m.adopted} {
 		if err := registry.Register(collector); err != nil {
 			return nil, err
 		}
 	}
+	m.begin()
 	return m, nil
 }
 
-func (m *metrics) decided(decision mirror.Decision) {
+// begin lets every counter begin at 0: of one that appears with its first count,
+// Prometheus sees no increase.
+func (m *metrics) begin() {
+	for _, doc := range mirror.Reasons() {
+		m.decisions.WithLabelValues(doc.Verdict.String(), string(doc.Reason))
+		if mirror.EndsGrant(doc.Reason) {
+			m.revocations.WithLabelValues(string(doc.Reason))
+		}
+	}
+	for _, verdict := range []mirror.Verdict{mirror.Allow, mirror.Wait, mirror.Refuse} {
+		m.first.WithLabelValues(verdict.String())
+	}
+	m.drift.WithLabelValues(driftRepaired)
+	m.drift.WithLabelValues(driftReference)
+}
+
+// decided counts a decision that is told. The first one about a claim says how
+// long its owner has waited for an answer.
+func (m *metrics) decided(decision mirror.Decision, claim *corev1.PersistentVolumeClaim, isFirst bool, now time.Time) {
 	m.decisions.WithLabelValues(decision.Verdict.String(), string(decision.Reason)).Inc()
+	if isFirst && !claim.CreationTimestamp.IsZero() {
+		m.first.WithLabelValues(decision.Verdict.String()).Observe(max(now.Sub(claim.CreationTimestamp.Time), 0).Seconds())
+	}
 }
 
 func (m *metrics) provisioned(took time.Duration) { m.provisioning.Observe(took.Seconds()) }
+
+// registerIdentity registers what says which program runs, and whether it leads:
+// once the channel is closed it does, until the process ends.
+func registerIdentity(options Options, elected <-chan struct{}) error {
+	build := newGauges(nameBuild)
+	build.WithLabelValues(options.Version, runtime.Version()).Set(1)
+	if err := options.Metrics.Register(build); err != nil {
+		return err
+	}
+	leads := metricOf(nameLeading)
+	return options.Metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: leads.Name, Help: leads.Help, ConstLabels: prometheus.Labels{leads.Labels[0].Name: options.Instance},
+	}, func() float64 {
+		select {
+		case <-elected:
+			return 1
+		default:
+			return 0
+		}
+	}))
+}

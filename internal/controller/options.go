@@ -34,6 +34,8 @@ type Options struct {
 	// OwnNamespace where that is recorded.
 	MaxRevocations mirror.Limit
 	BrakeName      string
+	// Version is the program's, for the metrics.
+	Version string
 	// Metrics is where the controller's metrics are registered.
 	Metrics prometheus.Registerer
 }

@@ -365,7 +365,6 @@ func TestWishes(t *testing.T) {
 }
 
 func TestMirrorsByState(t *testing.T) {
-	collector := newMirrorsCollector(nil, Options{Names: names}, &nameSet{})
 	condition := func(reason mirror.Reason, status corev1.ConditionStatus) []corev1.PersistentVolumeClaimCondition {
 		return []corev1.PersistentVolumeClaimCondition{{
 			Type: corev1.PersistentVolumeClaimConditionType(names.Condition()), Reason: string(reason), Status: status,
@@ -380,7 +379,7 @@ func TestMirrorsByState(t *testing.T) {
 		"pending": {{Phase: corev1.ClaimPending}, {Phase: corev1.ClaimPending, Conditions: condition(mirror.OriginPending, corev1.ConditionFalse)}, {}},
 	} {
 		for _, status := range claims {
-			if got := collector.state(&corev1.PersistentVolumeClaim{Status: status}); got != want {
+			if got := stateOf(names, &corev1.PersistentVolumeClaim{Status: status}); got != want {
 				t.Errorf("%v is %s, want %s", status, got, want)
 			}
 		}

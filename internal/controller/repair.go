@@ -103,6 +103,6 @@ func (r *volumeReconciler) repair(ctx context.Context, volume *corev1.Persistent
 
 func (r *volumeReconciler) reportRepair(ctx context.Context, volume *corev1.PersistentVolume, fields string) {
 	log.FromContext(ctx).Info("put back what somebody had changed", "fields", fields)
-	r.metrics.drift.WithLabelValues("repaired").Inc()
+	r.metrics.drift.WithLabelValues(driftRepaired).Inc()
 	r.say.repaired(volume, fields)
 }

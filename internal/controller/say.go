@@ -75,7 +75,8 @@ func (t *teller) mirrored(ctx context.Context, claim *corev1.PersistentVolumeCla
 }
 
 func (t *teller) event(ctx context.Context, claim *corev1.PersistentVolumeClaim, kind string, decision mirror.Decision) {
-	t.metrics.decided(decision)
+	isFirst := !isBound(claim) && conditionOf(t.names, claim) == nil
+	t.metrics.decided(decision, claim, isFirst, time.Now())
 	log.FromContext(ctx).Info("decided", "verdict", decision.Verdict.String(), "reason", decision.Reason, "message", decision.Message)
 	t.note(subject{claim, nil, "Mirror"}, kind, string(decision.Reason), "%s", decision.Message)
 }

@@ -46,6 +46,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := options.Metrics.Register(newMirrorsCollector(mgr.GetClient(), options, parts.volume.unproven)); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
+	if err := registerIdentity(options, mgr.Elected()); err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
 	for _, add := range []func(ctrl.Manager) error{parts.addClaim, parts.addVolume, parts.addOrigin} {
 		if err := add(mgr); err != nil {
 			return err

@@ -217,7 +217,7 @@ func (i *instances) deadIsSucceeded(w *world) {
 	w.must(i.replicas["one"].Kill(), "kill an instance")
 	w.grantTo(o.PersistentVolumeClaim, "nobody=yes") // which nobody tells
 	w.until("the other counts it", func(context.Context) string {
-		return unless(strings.Contains(i.replicas["two"].metrics(w.T), fmt.Sprintf("mooring_mirrors_served{instance=%q,selected=\"false\"}", one)), "it does not")
+		return unless(strings.Contains(i.replicas["two"].metrics(w.T), fmt.Sprintf("mooring_mirrors_served{selected=\"false\",served_by=%q}", one)), "it does not")
 	}, volume)
 	if conditionOf(claim).Type != "" {
 		w.Errorf("somebody told of a mirror that nobody looks after:\n%s", w.show(claim))
@@ -226,7 +226,7 @@ func (i *instances) deadIsSucceeded(w *world) {
 	w.isServedBy(volume, two)
 	w.isSaid(claim, corev1.ConditionFalse, mirror.NotShared)
 	w.until("it counts it as its own", func(context.Context) string {
-		return unless(strings.Contains(i.replicas["two"].metrics(w.T), fmt.Sprintf("mooring_mirrors_served{instance=%q,selected=\"true\"}", two)), "it does not")
+		return unless(strings.Contains(i.replicas["two"].metrics(w.T), fmt.Sprintf("mooring_mirrors_served{selected=\"true\",served_by=%q}", two)), "it does not")
 	}, volume)
 	w.must(i.replicas["one"].Start(context.Background()), "start the instance again")
 	w.grantTo(o.PersistentVolumeClaim, tenantsOnly)

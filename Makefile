@@ -34,6 +34,7 @@ GOLANGCI_LINT := .cache/tools/golangci-lint
 SBOM_TOOL := .cache/tools/cyclonedx-gomod
 HELM_UNITTEST := .cache/tools/helm-unittest
 ETCDUTL := .cache/tools/etcdutl
+PROMTOOL := .cache/tools/promtool
 # When the last commit was made: what is built depends on no clock.
 COMMIT_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null)
 COMMIT_DATE ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
@@ -89,7 +90,7 @@ $(SBOM_TOOL): tools/release/go.mod tools/release/go.sum
 test: test-unit test-fuzz test-integration try-csinode try-nfs ## Run all tests that this machine can run, and say which it cannot.
 
 .PHONY: test-all
-test-all: lint verify-generated test-unit test-fuzz test-integration test-csinode test-nfs test-chart test-roles demo test-node test-model chaos test-bench test-forge test-release ## All that is checked before a change is taken; fails where something cannot be run.
+test-all: lint verify-generated test-unit test-fuzz test-integration test-csinode test-nfs test-chart test-rules test-roles demo test-node test-model chaos test-bench test-forge test-release ## All that is checked before a change is taken; fails where something cannot be run.
 
 .PHONY: test-unit
 test-unit: tell-race ## Run the unit tests, without any server.
@@ -116,6 +117,18 @@ test-chart: tell-race controlplane $(HELM_UNITTEST) ## Run the chart's suites; d
 	@$(HELM_UNITTEST) --strict charts/mooring
 	@echo "test: policies and fences on Kubernetes $(K8S_VERSION)"
 	@cd test && go test $(RACE) -count=1 -v -parallel 4 $(TESTFLAGS) ./policies/...
+
+# Not part of `make test`: it builds promtool.
+.PHONY: test-rules
+test-rules: $(PROMTOOL) ## Test the chart's alerts with promtool, each firing and not firing, and that each has its section of docs/alerts.md.
+	@echo "test: alerts"
+	@$(PROMTOOL) check rules --lint=all --lint-fatal charts/mooring/alerts/alerts.yaml
+	@$(PROMTOOL) test rules tools/prometheus/alerts_test.yaml
+	@cd tools/prometheus && go test -count=1 ./...
+
+$(PROMTOOL): tools/prometheus/go.mod tools/prometheus/go.sum
+	@echo "test: building promtool, once (minutes on empty caches)"
+	@cd tools/prometheus && CGO_ENABLED=0 go build -buildvcs=false -trimpath -tags remove_all_sd -o ../../$@ github.com/prometheus/prometheus/cmd/promtool
 
 # Not part of `make test`: it runs the main cases of the integration suite once for
 # each shape of the roles.
@@ -232,6 +245,8 @@ lint: $(GOLANGCI_LINT) ## Run the linters over every module, and check that the 
 	@cd test/forge && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
 	@echo "lint: test/bench module"
 	@cd test/bench && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
+	@echo "lint: tools/prometheus module"
+	@cd tools/prometheus && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
 	@echo "lint: tools/release module"
 	@cd tools/release && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
 	@echo "lint: tools/chart module"

@@ -21,7 +21,7 @@ import (
 // mainCases are the tests that a controller's whole life is made of: mirrors that
 // are made, refused, changed by others, grown, revoked, restored, and gone.
 const mainCases = "TestMirrorVolume|TestReadOnlyMirror|TestOriginIsHeld|TestFinalizerIsPutBack|TestReleasedVolumeGoes|TestOwnVolumeIsMet|" +
-	"TestDriftIsRepaired|TestReferenceDrift|TestGrowth|TestOriginDeletionIsHeld|TestWakeups|TestRestoredNameIsNobodysKey|TestBrakeIsLiftedLater"
+	"TestDriftIsRepaired|TestReferenceDrift|TestGrowth|TestOriginDeletionIsHeld|TestWakeups|TestRestoredNameIsNobodysKey|TestBrakeIsLiftedLater|TestToldAgain"
 
 // listing has Kubernetes' clients list and then watch, as they do where the API server
 // does not stream lists (before 1.34); else a watch is all.

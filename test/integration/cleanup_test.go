@@ -364,4 +364,9 @@ func TestCleanupRefuses(t *testing.T) {
 		t.Errorf("held: %v; the report says %+v", held, report)
 	}
 	w.isBound(claim)
+	// 5. The other release goes, as the last one: no Pod of it ever led.
+	other.Values = map[string]any{"class": map[string]any{"create": false}, "cleanup": map[string]any{"allInstances": true}}
+	if report := w.uninstaller(other).succeed(w); report.Removed != 0 || report.Lease == "" {
+		t.Errorf("the report of the other release says %+v", report)
+	}
 }

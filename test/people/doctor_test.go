@@ -72,7 +72,7 @@ func TestDoctorOfFences(t *testing.T) {
 	}
 	for who, namespace := range map[person]string{w.owner: w.ownerNS, w.tenant: w.tenantNS} {
 		answer := w.mooring(who, "doctor", "-n", namespace)
-		w.says(answer, answer.code, "unseen  fences: not all that it looks at is visible to you", "validatingadmissionpolicies")
+		w.says(answer, answer.code, "unseen  fences: not all that it looks at is visible to you")
 		if strings.Contains(answer.out, release) {
 			t.Errorf("%s learns of %s:\n%s", who.name, release, answer)
 		}

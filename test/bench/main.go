@@ -32,10 +32,11 @@ func main() {
 
 // options are the command line.
 type options struct {
-	plan   plan
-	only   *regexp.Regexp
-	resume bool
-	page   bool
+	plan      plan
+	only      *regexp.Regexp
+	resume    bool
+	page      bool
+	footprint bool
 }
 
 func parse(args []string) (options, error) {
@@ -44,6 +45,7 @@ func parse(args []string) (options, error) {
 	only := flags.String("run", "", "only cases whose name matches, such as alone/one-origin/mooring/500, grants or restart")
 	resume := flags.Bool("resume", false, "keep what the last run of this mode has measured, and go on")
 	page := flags.Bool("page", false, "measure nothing; write page and plots again")
+	footprint := flags.Bool("footprint", false, "only say what memory and CPU the controller uses, idle and with 2,000 mirrors")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
@@ -58,7 +60,7 @@ func parse(args []string) (options, error) {
 	if flags.NArg() > 0 {
 		return options{}, fmt.Errorf("%q: expected flags only", flags.Arg(0))
 	}
-	return options{plan: chosen, only: pattern, resume: *resume || *only != "", page: *page}, nil
+	return options{plan: chosen, only: pattern, resume: *resume || *only != "", page: *page, footprint: *footprint}, nil
 }
 
 func run(ctx context.Context, args []string) error {
@@ -68,6 +70,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	if err != nil {
 		return err
+	}
+	if o.footprint {
+		return footprint(ctx)
 	}
 	out, err := newOutput(o.plan.mode)
 	if err != nil {

@@ -36,10 +36,15 @@ func cpuSeconds(pid int) (float64, error) {
 
 // peakMiB is the most memory that a process has held.
 func peakMiB(pid int) (float64, error) {
-	value, _, _ := strings.Cut(lineOf(fmt.Sprintf("/proc/%d/status", pid), "VmHWM"), " ")
+	return statusMiB(pid, "VmHWM")
+}
+
+// statusMiB reads a figure of memory that /proc has of a process.
+func statusMiB(pid int, key string) (float64, error) {
+	value, _, _ := strings.Cut(lineOf(fmt.Sprintf("/proc/%d/status", pid), key), " ")
 	kib, err := strconv.Atoi(value)
 	if err != nil {
-		return 0, fmt.Errorf("peak memory of process %d: %w", pid, err)
+		return 0, fmt.Errorf("%s of process %d: %w", key, pid, err)
 	}
 	return float64(kib) / 1024, nil
 }

@@ -16,7 +16,7 @@ const root = "../.."
 
 // tested are the pages whose every example is run. Whatever they show has to be
 // in a fence that says what it is.
-var tested = []string{"README.md", "docs/concepts.md", "docs/installing.md", migrating, operating, security}
+var tested = []string{"README.md", "docs/concepts.md", "docs/installing.md", migrating, operating, security, alerts}
 
 // block is the content of one fence of a page.
 type block struct {

@@ -22,15 +22,18 @@ import (
 // applied, its claims become Bound, and every kubectl command runs.
 func TestFollowThePages(t *testing.T) {
 	skipOnExistingCluster(t)
-	for _, page := range []string{"README.md", "docs/installing.md", "docs/revocation.md", migrating, operating, security, policies} {
+	for _, page := range []string{"README.md", "docs/installing.md", "docs/revocation.md", migrating, operating, security, policies, alerts} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel() // an uninstallation waits 15 seconds for a leader to notice
 			w := newWalk(t, page)
 			if page == migrating {
 				w.formerProvisioner()
 			}
-			if page == security || page == policies {
+			if page == security || page == policies || page == alerts {
 				w.hasInstalled()
+			}
+			if page == alerts {
+				w.hasMirror()
 			}
 			for _, block := range blocks(t, page) {
 				w.follow(block)
@@ -120,6 +123,47 @@ const (
 	security = "docs/security.md"
 	policies = "docs/policies.md"
 )
+
+// alerts is the page whose reader looks, for each alert, at an installation that
+// runs.
+const alerts = "docs/alerts.md"
+
+// operatorKinds are kinds of the Prometheus operator, as far as it matters here:
+// test/observe holds the chart's objects against the real ones.
+const operatorKinds = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: podmonitors.monitoring.coreos.com}
+spec:
+  group: monitoring.coreos.com
+  scope: Namespaced
+  names: {plural: podmonitors, singular: podmonitor, kind: PodMonitor, listKind: PodMonitorList}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: prometheusrules.monitoring.coreos.com}
+spec:
+  group: monitoring.coreos.com
+  scope: Namespaced
+  names: {plural: prometheusrules, singular: prometheusrule, kind: PrometheusRule, listKind: PrometheusRuleList}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`
+
+// hasMirror mirrors the claim data of team-a as shared of team-b.
+func (w *walk) hasMirror() {
+	w.Helper()
+	begin := block{page: alerts}
+	w.apply(alerts, operatorKinds)
+	for _, kind := range []string{"podmonitors", "prometheusrules"} {
+		if _, err := w.kubectl.RunInput(w.Context(), "", "wait", "--for=condition=Established", "--timeout=60s", "crd", kind+".monitoring.coreos.com"); err != nil {
+			w.Fatal(err)
+		}
+	}
+	w.mooring(begin, []string{"share", "team-a/data", "--with", "kubernetes.io/metadata.name=team-b", "--yes"})
+	w.mooring(begin, []string{"mirror", "team-a/data", "--into", "team-b", "--name", "shared"})
+	w.waitBound("team-b", "shared")
+}
 
 // hasInstalled does what docs/installing.md says.
 func (w *walk) hasInstalled() {

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 # Each suite, and the paths that it is about.
 suites=(
 	"test-node ^(internal/(recipe|mirror|controller)|cmd/mooring-controller|test/(node|csinode))/"
-	"test-chart ^(charts|tools/chart|test/(chart|policies)|docs/policies)"
+	"test-chart ^(charts|tools/chart|test/(chart|policies|observe)|docs/policies|internal/controller/(metrics|collector|census))"
 	"test-rules ^(charts/mooring/alerts|tools/prometheus|docs/(alerts|operating))"
 	"test-roles ^(charts/mooring/templates/(clusterrole|role|cleanup)|internal/controller/|cmd/mooring-controller/|test/permissions/)"
 	"chaos ^(internal/(mirror|controller|retain)|cmd/mooring-controller|test/(chaos|model)|tools/etcdutl)/"

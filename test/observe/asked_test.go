@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"sigs.k8s.io/yaml"
@@ -74,7 +75,7 @@ func (q question) selects(t *testing.T, s scrape, selector *parser.VectorSelecto
 	}
 	for _, matcher := range selector.LabelMatchers {
 		switch {
-		case matcher.Name == labels.MetricName, slices.Contains(ofTarget, matcher.Name):
+		case matcher.Name == model.MetricNameLabel, slices.Contains(ofTarget, matcher.Name):
 		case series[matcher.Name] == nil:
 			t.Errorf("%s: asks %s for the label %s, which it does not have", q.where, selector.Name, matcher.Name)
 		case matcher.Type == labels.MatchEqual && !series[matcher.Name][matcher.Value] && !canBe(selector.Name, matcher):

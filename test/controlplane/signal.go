@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
 )
 
 // Kill ends the process without warning (SIGKILL) and waits until it is gone.
@@ -36,11 +40,50 @@ func (p *Process) Stop(ctx context.Context) error {
 	return late
 }
 
-// Pause stops the process from running (SIGSTOP) until Resume; its
-// connections stay open.
+// Pause stops the process from running (SIGSTOP) until Resume, and returns when
+// it has stopped; its connections stay open.
 func (p *Process) Pause() error {
-	_, err := p.signal("pause", syscall.SIGSTOP)
-	return err
+	r, err := p.signal("pause", syscall.SIGSTOP)
+	if err != nil {
+		return err
+	}
+	return waitStopped(r.cmd.Process.Pid)
+}
+
+// stopPatience is how long a process on a busy machine may take to stop.
+const stopPatience = 10 * time.Second
+
+// waitStopped waits until no thread of a process runs any more: the signal only
+// asks for it, and one may answer a request meanwhile.
+func waitStopped(pid int) error {
+	for deadline := time.Now().Add(stopPatience); time.Now().Before(deadline); <-time.After(time.Millisecond) {
+		running, err := runningThreads(pid)
+		if err != nil || running == 0 {
+			return err
+		}
+	}
+	return fmt.Errorf("process %d did not stop within %v of SIGSTOP", pid, stopPatience)
+}
+
+// runningThreads counts the threads of a process that are not stopped, by the
+// state in /proc (proc(5): the field after the name, T where stopped).
+func runningThreads(pid int) (int, error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	running := 0
+	for _, thread := range threads {
+		text, err := os.ReadFile(thread)
+		if err != nil {
+			continue // it ended in between
+		}
+		_, state, _ := strings.Cut(string(text[strings.LastIndexByte(string(text), ')')+1:]), " ")
+		if !strings.HasPrefix(state, "T") {
+			running++
+		}
+	}
+	return running, nil
 }
 
 // Resume lets a paused process go on (SIGCONT).

@@ -118,6 +118,8 @@ func (s *snapshot) expectUnbound(claim *corev1.PersistentVolumeClaim) expectatio
 		return expectation{bound: true, until: until}
 	case volume.Annotations[names.MirrorClaimUID()] == "" || s.isAnothers(volume, claim):
 		return expectation{reason: mirror.VolumeNameTaken}
+	case volume.Annotations[names.MirrorClaim()] != client.ObjectKeyFromObject(claim).String():
+		return expectation{reason: mirror.VolumeNameTaken} // it is kept for a restored claim, which has another name
 	}
 	restored := s.expectBound(claim, volume) // it is given back to the claim, if that still is its mirror
 	return expectation{bound: restored.reason == "", reason: restored.reason, until: until}
